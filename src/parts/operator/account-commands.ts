@@ -32,7 +32,6 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
   }
 }
 
-/** Throws an `OperatorError` unless there is a user with an address, or none, as it must be. */
 async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
   const users = await store.ask('listUsers', {})
   if (users.some(user => user.email === email.toLowerCase()) === isTaken) return
@@ -40,7 +39,7 @@ async function assertUser(store: Context['store'], email: string, isTaken: boole
     : 'there is a user with this address already')
 }
 
-/** Asks for a new password, after it is known that the address is one, and is taken or not, as it must be. */
+/** The address is checked first, so that nobody types a password in vain. */
 async function newPassword({ store, positionals: [email = ''], flags, terminal }: Context,
   isTaken: boolean): Promise<string> {
   const fault = emailRule.fault('email', email)
@@ -53,7 +52,6 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
   })
 }
 
-/** Asks for something about the user of the first positional, and says what was done. */
 function byAddress(operation: 'removeUser' | 'revokeTokens', done: string): Command['run'] {
   return async ({ store, positionals: [email = ''], terminal }) => {
     await store.ask(operation, { email })
@@ -63,7 +61,6 @@ function byAddress(operation: 'removeUser' | 'revokeTokens', done: string): Comm
 
 const revokeAll = byAddress('revokeTokens', 'all tokens revoked')
 
-/** `user …` and `token …`. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'user add', positionals: ['EMAIL'], mayBegin: true,

@@ -1,19 +1,17 @@
-/** What access logs say: who was given what, and from when to when they have every line. */
+/** Reads access logs: who was given what, and which times they cover without a gap. */
 
-/** What an answer of an operation shows: one entry, the active ones, the deleted ones, or all. */
 export type Shown = 'one' | 'active' | 'deleted' | 'all'
 const SHOWS: { readonly [route: string]: Shown } = {
   getPassword: 'one', updatePassword: 'one', historyPassword: 'one', listPassword: 'active',
   deletedPasswords: 'deleted', olderDeletedPasswords: 'deleted'
 }
-/** Answered; or the client left, and may have had the answer. */
+/** 499: the client left, and may have had the answer. */
 const GIVEN: readonly unknown[] = [200, 499]
-/** A change by a client has its line within this time of its record; a pause of the log that is longer is said. */
+/** A change has its line within this time; a longer pause is reported. */
 const MAX_LATE_MS = 60_000
-/** A line of the log may be of a clock that was set back a little. */
+/** The log's clock may have been set back a little. */
 const MAX_EARLY_MS = 5_000
 
-/** Somebody was shown something, in some way. */
 export interface Given {
   readonly who: string
   readonly how: string
@@ -21,10 +19,8 @@ export interface Given {
   readonly id?: number | undefined
 }
 
-/** A time in which lines are missing. */
 interface Gap { readonly from: string, readonly to: string, readonly why: string }
 
-/** What access logs say. */
 export class Logs {
   readonly given: (Given & { readonly shown: Shown })[] = []
   readonly gaps: Gap[] = []
@@ -37,7 +33,7 @@ export class Logs {
 
   constructor(addresses: ReadonlyMap<number, string>) { this.#addresses = addresses }
 
-  /** Takes a line; lines of other programs are no JSON. */
+  /** Skips lines of other programs, which are not JSON. */
   take(line: string): void {
     if (!line.startsWith('{')) return
     const { time, service, dropped, method, route, entry, status, user, client } = parsed(line)
@@ -56,7 +52,7 @@ export class Logs {
     this.given.push({ who, how: isSet ? 'set it' : String(route), ms, id, shown: isSet ? 'one' : shown! })
   }
 
-  /** From when to when there are lines, and when some are missing, as changes in the journal show. */
+  /** `changes` are times of clients' changes in the journal, in ms: each should have a line. */
   covered(
     changes: readonly number[]
   ): { readonly fromMs: number, readonly toMs: number, readonly pauses: readonly Gap[] } {
@@ -93,7 +89,7 @@ function gap(fromMs: number, toMs: number, why: string): Gap {
 
 export function timeOf(ms: number): string { return new Date(ms).toISOString() }
 
-/** The place of the first of ascending numbers that is not below another one. */
+/** Index of the first number that is at least `least`. */
 function firstFrom(ascending: readonly number[], least: number): number {
   let [from, to] = [0, ascending.length]
   while (from < to) {

@@ -1,7 +1,6 @@
 /**
- * The command `audit`: who was given which password since it was last set, by access logs and the journal's records.
- * Where that is not known it says too much rather than too little: before the last compaction an entry counts as active
- * and as deleted.
+ * The command `audit`: who was given which password since it was last set, by access logs and the journal. If something
+ * is unknown it reports too much: before the last compaction an entry counts as active and as deleted.
  */
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
@@ -23,18 +22,17 @@ import { assertNotPacked } from './journal-files.ts'
 const MAX_SHOWN = 20
 const HOW = 'journalctl -u password-entry-service -o cat | admin audit --log -'
 
-/** What the journal says. */
 class Facts {
   readonly given: Given[] = []
-  /** Of each entry when it became active or deleted, as far as that is known. */
+  /** Incomplete if the journal was compacted. */
   readonly statuses = new Map<number, (readonly [ms: number, status: number])[]>()
-  /** The addresses of users, removed ones too, by their ids. */
+  /** Removed users too. */
   readonly addresses = new Map<number, string>()
-  /** When clients made changes: users, and anybody in the open configuration. */
+  /** Times of changes by users, and by anybody in the open configuration. */
   readonly #ofUsers: number[] = []
   readonly #ofAnybody: number[] = []
 
-  /** Where there are users, what has no author is the operator's or the host's. */
+  /** If there are users, a change without an author is the operator's or the host's. */
   get changes(): readonly number[] { return this.#ofUsers.length > 0 ? this.#ofUsers : this.#ofAnybody }
 
   take(record: JournalRecord, state: State): void {
@@ -67,7 +65,6 @@ class Facts {
   }
 }
 
-/** The entries that a record is about. */
 function rowsOf({ type, data }: JournalRecord): readonly (readonly [id: number, row: Partial<EntryRow> | null])[] {
   if (!isOfEntries(type) || type === 'entries.disclosed') return []
   if (!/\.(imported|kept)$/.test(type)) return [[(data as { readonly id: number }).id, data as Partial<EntryRow>]]
@@ -75,10 +72,8 @@ function rowsOf({ type, data }: JournalRecord): readonly (readonly [id: number, 
   return entries.map((row, i) => [first + i, row])
 }
 
-/** What somebody was given of an entry. */
 interface Row { id: number, sistema: string, usuario: string, who: string, how: string[], last: string }
 
-/** Who was shown which of these entries since its password was set; the newest way of each comes last. */
 function rowsFrom(ids: readonly number[], state: State, facts: Facts, logs: Logs): readonly Row[] {
   const rows = new Map<string, Row>()
   const take = (id: number, { who, how, ms }: Given): void => {
@@ -115,7 +110,6 @@ function rowsFrom(ids: readonly number[], state: State, facts: Facts, logs: Logs
 
 function setMsOf({ entries }: State, id: number): number { return entries.changedMs(id) ?? -Infinity }
 
-/** Whether an entry may have been in a list at some time. */
 function isAmong({ statuses }: Facts, id: number, ms: number, shown: Shown): boolean {
   const status = statuses.get(id)?.findLast(([from]) => from <= ms)?.[1]
   return shown === 'all' || status === undefined || status === (shown === 'active' ? 1 : 0)
@@ -149,7 +143,6 @@ function * chunksOf(files: Files, path: string): Generator<Buffer, void, void> {
   }
 }
 
-/** Which users or entry the command is about; undefined: all. */
 async function subjectOf(
   context: Context, addresses: ReadonlyMap<number, string>
 ): Promise<{ readonly who?: readonly string[], readonly id?: number }> {
@@ -203,7 +196,6 @@ async function audit(context: Context): Promise<number> {
   return setEarlier + setInGaps + unreadable === 0 ? 0 : 1
 }
 
-/** `audit`. */
 export const COMMANDS: readonly Command[] = [{
   name: 'audit', positionals: ['[USER|ENTRY]'],
   options: { log: { value: 'FILE', repeats: true, help: 'an access log (ACCESS_LOG=on); - is standard input' } },

@@ -1,20 +1,20 @@
-/** Bitwarden's JSON, as its programs export it unencrypted. */
+/** Bitwarden's unencrypted JSON export. */
 import type { Json, JsonObject } from '../../http/json.ts'
 import { OperatorError } from '../command.ts'
 import { GENERATOR } from './export-formats.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
 import { itemsOf, type Numbered } from './json-objects.ts'
 
-/** What an item without a password is, by its type. */
+/** By Bitwarden's item type. */
 const KINDS: { readonly [type: number]: string } = { 2: 'note', 3: 'card', 4: 'identity', 5: 'SSH key' }
-/** Members of an item that an entry has no place for, and what they are. */
+/** Members that an entry has no place for. */
 const DROPPED: { readonly [member: string]: string } = {
   fields: 'other field', passwordHistory: 'former password', folderId: 'folder', collectionIds: 'folder',
   archivedDate: 'archived'
 }
 const DROPPED_OF_LOGIN: { readonly [member: string]: string } = { totp: 'one-time code', fido2Credentials: 'passkey' }
 
-/** Reads a file of Bitwarden. Throws an `OperatorError`. */
+/** Throws an `OperatorError` if the file is encrypted or malformed. */
 export function bitwardenSource(file: JsonObject): Source {
   const items = file.get('items')
   if (file.get('encrypted') !== false || items === undefined) {
@@ -27,7 +27,7 @@ export function bitwardenSource(file: JsonObject): Source {
 }
 
 function rowOf({ line, object }: Numbered, isOwn: boolean): Row {
-  // What stands where a text should is refused: a password in it would be lost.
+  // A value of another type is refused: a password in it would be lost.
   const wrong = (key: string): OperatorError => new OperatorError(`item ${line}: ${key} is not what Bitwarden writes`)
   const member = (value: Json | undefined, key: string): Json => {
     if (value === undefined || value === null) return null

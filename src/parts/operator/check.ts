@@ -1,4 +1,4 @@
-/** Whether a journal is whole, and whether a state agrees with itself: for the operator, and after every test. */
+/** Checks that a journal is whole and that a state agrees with itself; the tests use it, too. */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import type { FileJournal } from '../../journal/file-journal.ts'
@@ -9,7 +9,7 @@ import { tokenId } from '../../store/session.ts'
 import type { State } from '../../store/state.ts'
 import { ofFile } from '../system-error.ts'
 
-/** Throws unless the whole state agrees with itself. */
+/** Throws an `Error` for a contradiction. */
 export function checkState({ entries, users, tokens }: State): void {
   checkEntries(entries)
   for (const [hash, { user }] of tokens.entries()) {
@@ -17,7 +17,6 @@ export function checkState({ entries, users, tokens }: State): void {
   }
 }
 
-/** Each entry is whole, the counts are right, and the list is that of the active ones. */
 function checkEntries(entries: Entries): void {
   const expected = createHash('sha256')
   let count = 0
@@ -39,17 +38,17 @@ function checkEntries(entries: Entries): void {
   if (list.digest('hex') !== expected.digest('hex')) throw new Error('the list is out of date')
 }
 
-/** What to do about a journal's file if a service still has what was in it. */
+/** Advice if a service still has the damaged journal in memory. */
 export const IN_MEMORY: string =
   'the service has everything in memory: do not stop it; journal repair has it write the journal again'
 
-/** What is wrong with a damaged journal that a service has in memory: `journal repair` comes before anything else. */
+/** Advises `journal repair` instead of a backup, which would lose newer records. */
 export function damageBeside(error: Failure, more: string = ''): Failure {
   const what = error.message.replace(/^[^:]*: /, '').replace(/; restore a backup, or .*$/, '')
   return new Failure('journal-damaged', `${what}${more}; ${IN_MEMORY}`, { cause: error })
 }
 
-/** Reads a journal up to where it reaches now, others being served meanwhile. Throws `journal-damaged`. */
+/** Reads in steps, so that others are served. Throws `journal-damaged`. */
 export async function verifyFile({ files, path, end: { goodBytes }, keys }: FileJournal): Promise<void> {
   try {
     for (const _ of readInSteps(files, path, keys, () => {}, goodBytes)) {

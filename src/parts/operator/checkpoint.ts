@@ -1,4 +1,4 @@
-/** The state as events, in as few and large records as bounds allow: what a compacted journal begins with. */
+/** The state as a few large events: a compacted journal begins with them. */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../journal/journal.ts'
@@ -9,8 +9,8 @@ import { State } from '../../store/state.ts'
 import type { KeptToken, KeptUser, User } from '../../store/users.ts'
 
 /**
- * Rows of a record of a compacted journal that hold something, all of its rows, and its bytes as JSON unless one row is
- * larger. A record is whole or not at all: damage to one bit costs all of its rows.
+ * Most rows of a record that are not null. Damage to one bit costs all rows of its record. A single row may be larger
+ * than the bound in bytes.
  */
 export const CHECKPOINT_RECORD_ROWS: number = 50
 const MAX_RECORD_ROWS = 2_000
@@ -18,18 +18,16 @@ export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
 
 assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
 
-/** The state as a compaction writes it, and the check of what was written. */
 export interface Checkpoint {
-  /** Events that make the same state from nothing. */
+  /** Make the same state from nothing. */
   readonly events: Iterable<Event>
   readonly share: () => number
-  /** Takes each record as it reads back. */
   readonly apply: (record: JournalRecord) => void
-  /** Throws, at one of its steps, unless these made the same state. */
+  /** Throws if the records made another state. */
   compare(): Iterable<void>
 }
 
-/** `tokens` are those that have not expired. Nothing may be applied to the state until the checkpoint is compared. */
+/** `tokens` have not expired. The state must not change until it is compared. */
 export function checkpointOf(state: State, tokens: readonly KeptToken[]): Checkpoint {
   const made = new State()
   let given = 0
@@ -70,7 +68,7 @@ function * keptEntries({ entries }: State): Generator<KeptRow | null, void, void
   }
 }
 
-/** Of a type that older versions know, if nothing in it is new to them. */
+/** Older versions read `entries.kept`, but not `fields.kept`. */
 function keptEvent(first: number, entries: readonly (KeptRow | null)[]): Event {
   const isNew = entries.some(row => row !== null && (row.changed !== undefined || hasMore(row)))
   return event(isNew ? 'fields.kept' : 'entries.kept', null, { first, entries })
@@ -80,7 +78,7 @@ function isLarge(row: KeptRow | null): boolean {
   return row !== null && Buffer.byteLength(JSON.stringify(row)) > CHECKPOINT_RECORD_BYTES
 }
 
-/** An entry with its password alone, and then each other value: all of them may be more than a record can hold. */
+/** All values together may be more than a record can hold. */
 function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void> {
   const fields = Object.entries(fieldsOf(row!)).filter(([field]) => field !== 'password')
   const empty = Object.fromEntries(fields.map(([field]) => [field, '']))
@@ -91,7 +89,7 @@ function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void
   }
 }
 
-/** Of a removed user the number alone, which is its place. */
+/** A removed user is null: the ids of later users stay. */
 function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
   for (const user of users.values()) yield keptUser(user)
 }
@@ -104,7 +102,7 @@ function * keptTokens({ tokens }: State): Generator<KeptToken, void, void> {
   for (const [hash, token] of tokens.entries()) yield { hash, ...token }
 }
 
-/** Throws where two tables differ; yields now and then, so that others are served. */
+/** Yields, so that others are served. */
 function * compareRows(
   what: string, expected: Iterable<unknown>, found: Iterable<unknown>
 ): Generator<void, void, void> {
@@ -121,7 +119,6 @@ function * compareRows(
   if (others.next().done !== true) throw new Error(`there would be more than ${row} of each ${what}`)
 }
 
-/** Rows in pieces that fit a record, each with the number of rows before it. */
 function * pieces<T>(rows: Iterable<T>): Generator<readonly [from: number, piece: readonly T[]], void, void> {
   let from = 0
   let piece: T[] = []

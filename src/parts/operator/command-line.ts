@@ -1,4 +1,4 @@
-/** A command line: which command is meant, its flags, and the help on them. */
+/** The command line: its command, its flags, and their help. */
 import { parseArgs } from 'node:util'
 import type { Setting, SettingsTable, StorageSettings } from '../../core-settings.ts'
 import { calledAs, nearest, settingsHelp } from '../../read-settings.ts'
@@ -9,9 +9,7 @@ import { UsageError, type Arguments, type Command, type Option } from '../comman
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
-/** The file that the program was started as. */
 export const SCRIPT: string = process.argv[1] ?? ''
-/** What the program is called. */
 const PROGRAM: string = calledAs(SCRIPT, workingFolder())
 
 const JOURNAL: Setting<string> = {
@@ -21,7 +19,7 @@ const JOURNAL: Setting<string> = {
     : SETTINGS.journal.parse(text)
 }
 
-/** The settings that say where the journal is: all that this program needs. */
+/** This program needs no other settings. */
 export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
   dataDir: SETTINGS.dataDir,
   keyFile: SETTINGS.keyFile,
@@ -30,7 +28,6 @@ export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
     serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
 }
 
-/** What the words after a command are. */
 const POSITIONALS: { readonly [name: string]: string } = {
   ENTRY: 'an id, or a part of the system or user name that one entry alone has',
   FILTER: 'a part of the system or user name, whatever its case and accents',
@@ -44,7 +41,7 @@ const EXIT_CODES =
 
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
-/** The settings that are shown: where the journal is, and of parts with journals those that are chosen. */
+/** Leaves out journals that are not chosen. */
 export function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
   const others = moves !== undefined ? []
@@ -53,13 +50,12 @@ export function settingsFor({ journal: moves }: Command, journal: string | undef
   return Object.fromEntries(Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
 }
 
-/** The options of a command, with those that all have. */
 export function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS): { readonly [flag: string]: Option } {
   const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
   return { ...command.options, json: JSON_RESULT, help: { help: 'explain the command' }, ...Object.fromEntries(flags) }
 }
 
-/** What other programs call a command. */
+/** Names of commands in other programs. */
 const HABITS: { readonly [word: string]: string } = {
   ls: 'entry list', list: 'entry list', search: 'entry list', find: 'entry list', grep: 'entry list',
   get: 'entry get', show: 'entry get', cat: 'entry get', cp: 'entry get', copy: 'entry get', pass: 'entry get',
@@ -71,7 +67,7 @@ const HABITS: { readonly [word: string]: string } = {
   repair: 'journal repair', salvage: 'journal salvage', rotate: 'key rotate', users: 'user list', tokens: 'token list'
 }
 
-/** Words with the flags that stand before the command put behind it; a flag's value goes with it. */
+/** Flags may stand before the command. */
 export function flagsLast(commands: readonly Command[], words: readonly string[]): readonly string[] {
   const options = commands.flatMap(command => Object.entries(optionsOf(command)))
   let at = 0
@@ -82,7 +78,7 @@ export function flagsLast(commands: readonly Command[], words: readonly string[]
   return [...words.slice(at), ...words.slice(0, at)]
 }
 
-/** The command that the first words name. Throws a `UsageError` that suggests one. */
+/** Throws a `UsageError` that suggests a command. */
 export function findCommand(commands: readonly Command[], words: readonly string[]): Command {
   const found = commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
   if (found !== undefined) return found
@@ -98,7 +94,7 @@ export function findCommand(commands: readonly Command[], words: readonly string
   throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
 }
 
-/** Whether an option takes the word that follows it; a value that may be missing is a number. */
+/** An optional value is a number: any other word is a positional. */
 function takesWord(flag: string, { value }: Option, words: readonly string[]): boolean {
   if (value?.startsWith('[') !== true) return value !== undefined
   return /^\d+$/.test(words[words.indexOf(`--${flag}`) + 1] ?? '')
@@ -112,13 +108,13 @@ function tokensOf(options: ReturnType<typeof optionsOf>, words: readonly string[
   }).tokens
 }
 
-/** Whether the words after a command ask for help on it; what follows a flag as its value does not. */
+/** `-h` may also be the value of a flag. */
 export function asksForHelp(command: Command, words: readonly string[]): boolean {
   return words.includes('--help') ||
     tokensOf(optionsOf(command), words).some(token => token.kind === 'option' && token.rawName === '-h')
 }
 
-/** Parses the words after a command. Throws a `UsageError`. */
+/** Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
   const options = optionsOf(command)
   const flags: { [flag: string]: string | boolean | readonly string[] } = {}
@@ -126,7 +122,7 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   for (const token of tokensOf(options, words)) {
     if (token.kind === 'positional') {
       const name = command.positionals?.[positionals.length]?.replace(/[[\]]/g, '') ?? 'a word'
-      // An older version has taken such addresses: their users can still be changed and removed.
+      // An older version took addresses that are not UTF-8: their users can still be changed and removed.
       const isKnownUser = name === 'EMAIL' && command.name !== 'user add'
       positionals.push(isKnownUser ? token.value : asUtf8(name, token.value))
     }
@@ -146,7 +142,6 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   return { positionals, flags }
 }
 
-/** A word of the command line; throws a `UsageError` with the name of what it was given for. */
 function asUtf8(name: string, word: string): string {
   try {
     return parseUtf8(word)
@@ -155,7 +150,7 @@ function asUtf8(name: string, word: string): string {
   }
 }
 
-/** Throws a `UsageError` for too few or too many words. It repeats none of them: one may be a password. */
+/** Repeats none of the words: one may be a password. */
 function assertCount(command: Command, given: number): void {
   const { name, positionals: expected = [] } = command
   const missing = expected.slice(given).find(one => !one.startsWith('['))
@@ -177,7 +172,6 @@ function usage({ name, positionals = [] }: Command): string {
   return ['usage:', PROGRAM, name, ...positionals, '[options]'].join(' ')
 }
 
-/** The help on a command: how it is called, what it does, its words, options, settings and examples. */
 export function helpOf(command: Command, journal: string | undefined): string {
   const { positionals = [], examples = [] } = command
   const line = (name: string, text: string): string => `  ${name.padEnd(28)} ${text}\n`
@@ -193,13 +187,12 @@ export function helpOf(command: Command, journal: string | undefined): string {
   ].filter(text => text !== '').join('\n')
 }
 
-/** The groups of commands in the help, the everyday ones first, by the first word of their names. */
+/** Everyday commands come first. */
 const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
   ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token', 'audit'],
   ['The journal and its keys', 'init', 'journal', 'key'], ['This program', 'completion']
 ]
 
-/** The list of all commands, or of those of a group; `journal` is the journal that is chosen. */
 export function overview(commands: readonly Command[], group?: string, journal: string = 'file'): string {
   const shown = commands.filter(({ name, journals = [journal] }) =>
     journals.includes(journal) && (group === undefined || name.startsWith(`${group} `)))

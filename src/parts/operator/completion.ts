@@ -1,23 +1,19 @@
-/** Completion of the command line: each shell asks this program what may follow. */
+/** Completion for shells: each asks this program what may follow. */
 import { eitherOf } from '../../setting-values.ts'
 import { UsageError, type Command } from '../command.ts'
 import { optionsOf, SCRIPT, settingsFor } from './command-line.ts'
 
-/** The name in `bin`, which is completed. */
 const NAME = 'password-entry-admin'
 const INSTALLED = /\/password-entry-admin$/
 
-/**
- * A shell's function of that name, where the program is not installed and so was called as a file: what is typed after
- * `node dist/admin.js` belongs to the completion of `node`.
- */
+/** If the program is not installed, shells would complete `node`: a function of its name prevents that. */
 function definition(shell: string, script: string): string {
   if (INSTALLED.test(script)) return ''
   const quoted = `'${script.replaceAll("'", shell === 'fish' ? "\\'" : "'\\''")}'`
   return shell === 'fish' ? `function ${NAME}; node ${quoted} $argv; end\n` : `${NAME}() { node ${quoted} "$@"; }\n`
 }
 
-/** Where nothing may follow, files are offered. */
+/** If nothing may follow, shells offer files. */
 const SCRIPTS: { readonly [shell: string]: string } = {
   bash: `_password_entry_admin() {
   local typed="\${COMP_WORDS[*]:1:$COMP_CWORD}" IFS=$'\\n'
@@ -46,12 +42,11 @@ complete -c ${NAME} -f -a '(__password_entry_admin)'
 `
 }
 
-/** What a shell reads; zsh finds the first line where the file lies in its `fpath`. */
+/** zsh needs the first line if the file lies in its `fpath`. */
 function scriptOf(shell: string): string {
   return (shell === 'zsh' ? `#compdef ${NAME}\n` : '') + definition(shell, SCRIPT) + SCRIPTS[shell]!
 }
 
-/** `completion`. */
 export function completionCommand(others: readonly Command[]): Command {
   const command: Command = {
     name: 'completion', positionals: ['SHELL'],
@@ -65,7 +60,6 @@ export function completionCommand(others: readonly Command[]): Command {
   return command
 }
 
-/** The words that may follow, a line each, and what the flags among them are for. */
 function following(commands: readonly Command[], typed: string, journal: string): string {
   const last = typed.split(' ').at(-1)!
   const before = typed.slice(0, typed.length - last.length)

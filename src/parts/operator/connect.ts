@@ -1,6 +1,6 @@
 /**
- * The way to the store: operations are asked of the process that has the lock, through its socket. If no process has
- * it, this one takes the lock and calls the same functions. So there is always one writer.
+ * Reaches the store through the socket of the process that has the lock. If no process has it, this process takes the
+ * lock: there is always one writer.
  */
 import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../core-settings.ts'
@@ -23,12 +23,12 @@ import { runOperation, serveOperations } from './local-server.ts'
 import type { Body, FolderStatus, OperationName, Result } from '../operation.ts'
 import { callOf, type Operated } from './operation-table.ts'
 
-/** How often, and how long apart, a process is asked again that is just opening or closing, and gives no answer. */
+/** If the other process opens or closes, and does not answer. */
 const TRIES = 50
 const PAUSE_MS = 100
-/** The same of a process that says that it is busy, or closes, which may take as long as its slowest client. */
+/** If it answers that it is busy or closes: closing may take as long as the slowest client. */
 const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
-/** An answer of another process that takes longer is waited for aloud. */
+/** A longer wait is reported. */
 const SILENT_MS = 2_000
 const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
   'after Ctrl+C it may still do what was asked for'
@@ -38,22 +38,19 @@ const MAX_NAME_CHARACTERS = 64
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
 
-/** What a start says that has made a journal. */
 const NEW_STORE = 'new, empty store'
 
-/** Whether a journal is made if none is there: `mayBegin` as a start makes it, `mayCreate` on purpose. */
+/** If no journal is there, `mayBegin` makes it as a start does, `mayCreate` on purpose. */
 export interface MayMake { readonly mayBegin: boolean, readonly mayCreate: boolean }
 
-/** What this process has opened, since no other process had it. */
 interface Opened {
   readonly operated: Operated
   close(): Promise<void>
 }
 
 /**
- * Reaches a store. Asking rejects with a `Failure` if the folder cannot be opened either, and with an `OperatorError`
- * if no journal is there and none may be made (a mistyped folder should not become a new one), or if the folder is
- * another user's.
+ * Asking rejects with a `Failure` if the folder cannot be opened, and with an `OperatorError` if it is another user's
+ * or has no journal and none may be made: a mistyped folder must not become a store.
  */
 export class StoreAccess implements Reached {
   readonly settings: StoreSettings
@@ -167,14 +164,13 @@ export class StoreAccess implements Reached {
     await closing?.close()
   }
 
-  /** Throws if the folder is another user's: what is made there the service could not read. */
+  /** The service could not read what another user makes in its folder. Throws an `OperatorError`. */
   assertOwner(): void {
     const user = process.geteuid?.()
     const owner = disk.stat(this.#folder)?.owner
     if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(this.#folder)
   }
 
-  /** Says, once and in a while, that another process is waited for. */
   #noteLater(): NodeJS.Timeout | undefined {
     if (this.#saysThatItWaits) return undefined
     return setTimeout(() => {
@@ -206,7 +202,7 @@ export class StoreAccess implements Reached {
       store, journal: journal!, lock: lock!, abilities: abilitiesOf(settings), warn, progress: { share: 0 },
       stopping: new AbortController().signal
     }
-    const end = serveOperations(lock!.server, operated) // other commands need not wait until this one has ended
+    const end = serveOperations(lock!.server, operated) // other commands need not wait
     return { operated, close: async () => { await end(); await close() } }
   }
 
@@ -222,17 +218,16 @@ export class StoreAccess implements Reached {
   }
 }
 
-/** The abilities that operations ask for. */
 function abilitiesOf({ abilities }: StoreSettings): readonly string[] {
   return [...abilities.values()].filter(ability => ability !== undefined)
 }
 
-/** Who runs the program: behind sudo the account that called it. What a header cannot hold becomes an underscore. */
+/** Behind sudo, the account that called it. A header cannot hold every character. */
 function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
   return (SUDO_USER || LOGNAME || USER || '').replace(/[^\w.@-]/g, '_').slice(0, MAX_NAME_CHARACTERS)
 }
 
-/** Whether an error shows that nothing was done, since the process that had the lock ends or has ended. */
+/** Nothing was done: the process that had the lock ends. */
 function isTransition(error: unknown): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
   return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
@@ -252,10 +247,7 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   return undefined
 }
 
-/**
- * Throws if a socket is another user's, which would be told passwords. Root may use that of the user who owns the
- * folder or the journal.
- */
+/** Another user's socket would be told passwords. Root may use the socket of the owner of folder or journal. */
 function assertOwnSocket(files: Files, folder: string, socket: string): void {
   const user = process.geteuid?.()
   const owner = files.stat(socket)?.owner

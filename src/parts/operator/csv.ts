@@ -1,29 +1,27 @@
 /**
- * CSV, RFC 4180: rows of cells, with commas between them; a cell in double quotes may contain commas, line ends, and
- * quotes, which are written twice (§2.5 to 2.7).
+ * CSV, RFC 4180: a quoted cell may contain commas, line ends, and doubled quotes (§2.5 to 2.7).
  *
- * Beyond it: cells may be separated by semicolons or tabs; a quote may be written as \" and a backslash as \\, where
- * the caller knows that the program did so; the text is UTF-8, with or without a byte order mark; a row ends with CR
- * LF, LF or CR; an empty line is no row. Anything else is refused: a guess would be a wrong password.
+ * Beyond it: semicolons or tabs; \" and \\ if the caller expects them; a byte order mark; CR LF, LF or CR; empty lines,
+ * which are skipped. Anything else is refused: a guess would be a wrong password.
  */
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../../errors.ts'
 
-/** A row and the line that it begins in, counted from 1. */
+/** `line` is where the row begins, from 1. */
 export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]
 }
 
-/** What separates cells: spreadsheets write a semicolon where the comma is the decimal point. */
+/** Spreadsheets write semicolons if the comma is the decimal point. */
 export type Separator = ',' | ';' | '\t'
 
-/** More than any program writes; a row of tens of millions would take up all memory. */
+/** Tens of millions would take up all memory. */
 const MAX_CELLS = 1_000
 
 /**
- * Reads a text row by row, in time linear in its length. Throws `csv-malformed`, naming line and column (in
- * characters, from 1), also for a row that has not as many cells as the first (§2.4).
+ * Takes linear time. Throws `csv-malformed` with line and column (in characters, from 1), also if a row has another
+ * length than the first (§2.4).
  */
 export function * readCsv(
   text: string, separator: Separator = ',', hasBackslashes: boolean = false
@@ -44,17 +42,16 @@ export function * readCsv(
   }
 }
 
-/** Writes a row, its line end included. A cell must be well-formed: UTF-8 has no lone surrogates. */
+/** Ends with CR LF. A cell must not have lone surrogates: UTF-8 has none. */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(cell => MUST_BE_QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell).join(',')}\r\n`
 }
 
-/** Besides what the grammar asks for, what would pass for an empty line or for a byte order mark. */
+/** Includes what would pass for an empty line or a byte order mark. */
 const MUST_BE_QUOTED = /^$|^\ufeff|[",\r\n]/
 
 const PLAIN = { ',': /[^",\r\n]*/y, ';': /[^";\r\n]*/y, '\t': /[^"\t\r\n]*/y }
 
-/** Reads a row from its first character to its end, which is a line end or that of the text. */
 function readRow(
   text: string, start: number, separator: Separator, hasBackslashes: boolean
 ): { cells: string[], readonly end: number } {
@@ -73,7 +70,6 @@ function readRow(
   }
 }
 
-/** Within a cell in quotes, a quote is written after `escape`, and so is `escape` itself. */
 function quotedEnd(text: string, start: number, escape: '"' | '\\'): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === escape && ['"', escape].includes(text[at + 1]!)) at++
@@ -101,10 +97,10 @@ function malformed(text: string, at: number, what: string): Failure {
 
 function linesOf(text: string): string[] { return text.split(/\r\n|\r|\n/) }
 
-/** The text of a file; throws `csv-malformed`, naming the place, for what is not UTF-8. */
+/** Throws `csv-malformed` if it is not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {
   if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
-  // What was decoded, encoded again, first differs from the bytes where these are not UTF-8.
+  // Encoded again, the text first differs at what is not UTF-8.
   const readable = new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
   const at = readable.findIndex((byte, i) => byte !== bytes[i])
   const before = new TextDecoder().decode(bytes.subarray(0, at), { stream: true })

@@ -1,4 +1,4 @@
-/** The commands on entries: what the page offers, at a terminal. */
+/** The commands on entries. */
 import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../setting-values.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
@@ -10,12 +10,11 @@ import { UsageError, type Command, type Context, type Option } from '../command.
 import { FIELD_WORDS, findId, idOf, told } from './find-entry.ts'
 import { compact } from './rewrite-commands.ts'
 
-/** Shown instead of a password that was not asked for. */
+/** Stands for a hidden password. */
 export const HIDDEN = '********'
-/** The flag that shows passwords. */
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
-/** The fields that a flag gives; a secret is asked for. */
+/** A secret has no flag: the list of processes would show it. */
 const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
 const WORDS = Object.values(FIELD_WORDS).join(', ')
@@ -24,7 +23,6 @@ const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
 
 const NOTES = { 'notes-stdin': { help: 'take notes from standard input; nothing there clears them' } }
 
-/** The fields that the flags of a command give. Rejects with a `UsageError` for an empty one that must not be. */
 async function givenFields({ flags, terminal }: Context): Promise<EntryChanges> {
   const empty = OPEN_FIELDS.find(field => FIELDS[field].isRequired && flags[FIELDS[field].flag] === '')
   if (empty !== undefined) throw new UsageError(`--${FIELDS[empty].flag} is empty`)
@@ -45,10 +43,9 @@ const CLIP = {
 const GENERATED = { least: 8, most: 1024, fallback: 20 }
 const CLEAR_AFTER_SECONDS = 45
 const MOST_CLEAR_AFTER_SECONDS = 3600
-/** Without those that are easily confused, such as l and 1. */
+/** Without look-alikes such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
 
-/** A password that was typed, taken from standard input, or generated. */
 async function passwordOf({ flags, terminal }: Context): Promise<string> {
   const { generate } = flags
   const isGiven = flags['password-stdin'] === true
@@ -61,14 +58,14 @@ async function passwordOf({ flags, terminal }: Context): Promise<string> {
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
 }
 
-/** Who caused a record; null: anybody, in the open configuration. */
+/** Null: anybody, in the open configuration. */
 export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
   const { by } = record
-  // Of a removed user a compaction keeps the number alone.
+  // A compaction keeps only the number of a removed user.
   return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)
 }
 
-/** After how many seconds the clipboard is cleared; undefined where it is not used. 0: never. */
+/** In seconds; 0: never; undefined: no --clip. */
 function clearAfterOf({ flags, terminal }: Context): number | undefined {
   const given = flags['clear-after'] ?? CLEAR_AFTER_SECONDS
   const seconds = Number(given)
@@ -83,7 +80,6 @@ function clearAfterOf({ flags, terminal }: Context): number | undefined {
   return seconds
 }
 
-/** Copies a field of an entry, says how long it stays in the clipboard, and clears that when it is over. */
 async function copy(
   { terminal, store }: Context, id: number, name: string, text: string, seconds: number
 ): Promise<void> {
@@ -130,7 +126,6 @@ async function get(context: Context): Promise<void> {
   terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
 }
 
-/** Asks for a change of an entry, and says what was done. */
 async function change(
   { store, terminal }: Context, id: number, done: string, operation: 'deleteEntry' | 'restoreEntry' | 'purgeEntry'
 ): Promise<void> {
@@ -138,7 +133,6 @@ async function change(
   terminal.show({ id, done }, `entry ${id} ${done}`)
 }
 
-/** Makes or changes an entry, and shows or copies the password that it has now where that is asked for. */
 async function put(
   context: Context, command: string, done: string, password: string | undefined, send: () => Promise<number>
 ): Promise<void> {
@@ -168,7 +162,7 @@ async function add(context: Context): Promise<void> {
     (await context.store.ask('addEntry', { ...given, password } as EntryFields)).id)
 }
 
-/** Without a flag that says what is to change it is the password. */
+/** Without a flag, the password changes. */
 async function edit(context: Context): Promise<void> {
   const { flags, store } = context
   const given = await givenFields(context)
@@ -188,7 +182,7 @@ async function history(context: Context): Promise<void> {
   const { store, flags, terminal } = context
   const id = await findId(context, 'all')
   const reveals = flags['reveal'] === true
-  await store.ask('getEntry', { id, command: undefined }) // of an entry that was purged since, nothing is shown
+  await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
   if (reveals) told(context, await store.ask('disclose', { command: 'entry history', entries: 1, id }))
   await store.close()
   await store.read(await store.status(), (record, state) => {
@@ -208,7 +202,7 @@ async function purge(context: Context): Promise<void> {
   const { flags, terminal, store } = context
   const id = idOf(context)
   const { found: { sistema, usuario } } = await store.ask('getEntry', { id, command: undefined })
-  await store.close() // nobody waits for the lock while the question is read
+  await store.close() // nobody waits for the lock meanwhile
   const what = `Entry ${id} (${sistema}, ${usuario}) is permanently deleted, and its id is never given again.`
   await terminal.confirm(what, flags['yes'] === true)
   await store.ask('purgeEntry', { id })
@@ -221,7 +215,6 @@ async function purge(context: Context): Promise<void> {
 
 const ENTRY = ['ENTRY']
 
-/** `entry …`. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'entry list', positionals: ['[FILTER]'],

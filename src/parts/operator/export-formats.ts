@@ -1,38 +1,34 @@
-/** How entries are written for other programs, and for this one. */
+/** Export formats, for other programs and for this program. */
 import { READ_CHUNK_BYTES } from '../../limits.ts'
 import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
 import { csvRow } from './csv.ts'
 import { OperatorError, UsageError } from '../command.ts'
 
-/** A format: the text before the entries, of each, between two, and after the last. */
 export interface Writer {
   readonly head?: string
-  /** The text of an entry; throws an `OperatorError` for one that cannot be written so. */
+  /** Throws an `OperatorError` if the format cannot hold the entry. */
   readonly row: (entry: Entry) => string
   readonly between?: string
   readonly tail?: string
-  /** Whether it has no place for deleted entries. */
+  /** It has no place for deleted entries. */
   readonly activeOnly?: boolean
 }
 
-/** What this program calls itself in files of other programs' formats. */
 export const GENERATOR = 'password-entry-service'
 
-/** The columns of this program's own CSV. */
 const FIRST_COLUMNS: readonly (keyof Entry)[] = ['id', 'sistema', 'usuario', 'password']
 export const OWN_HEADER: readonly (keyof Entry)[] =
   [...FIRST_COLUMNS, ...ENTRY_FIELDS.filter(field => !FIRST_COLUMNS.includes(field)), 'status']
 
 const HALF = /\p{Surrogate}/u
 
-/** The format that a file's name asks for; a name that says nothing is given the one that can hold any entry. */
+/** `jsonl`, which can hold any entry, is the default. Throws a `UsageError` for `.json`: two formats use it. */
 export function formatOf(name: string): string {
   const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''
   if (ending === 'json') throw new UsageError('a .json file may be --format bitwarden or --format jsonl; say which')
   return ending === 'csv' ? 'csv' : 'jsonl'
 }
 
-/** The formats of an export by their names. */
 export const WRITERS: { readonly [format: string]: Writer } = {
   jsonl: { row: entry => `${JSON.stringify(entry)}\n` },
   csv: {
@@ -44,7 +40,7 @@ export const WRITERS: { readonly [format: string]: Writer } = {
       return csvRow(OWN_HEADER.map(column => String(entry[column] ?? '')))
     }
   },
-  // Bitwarden's unencrypted JSON; type 1 is a login.
+  // Type 1 is a login.
   bitwarden: {
     activeOnly: true,
     head: `{"encrypted":false,"generator":"${GENERATOR}","folders":[],"items":[\n`,
@@ -61,7 +57,7 @@ export const WRITERS: { readonly [format: string]: Writer } = {
   }
 }
 
-/** What is written of entries, in pieces that are short however long these are. */
+/** In pieces, however many entries there are. */
 export function * textsOf(
   entries: readonly Entry[], { head = '', row, between = '', tail = '' }: Writer
 ): Generator<string, void, void> {

@@ -1,22 +1,22 @@
-/** Which entry a command is about: an id, or a part of its system or user name that one entry alone has. */
+/** Finds an entry by id, or by a part of its system or user name. */
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 import { OperatorError, UsageError, type Context } from '../command.ts'
 import { folded } from '../terminal.ts'
 import type { Among, Disclosed } from '../operation.ts'
 
-/** What the fields are called at a terminal, as their flags are; JSON has the contract's names. */
+/** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } =
   Object.fromEntries(ENTRY_FIELDS.map(field => [field, FIELDS[field].flag]))
 
 const ID = /^[1-9][0-9]{0,14}$/
 
-/** What was read; a warning says why that was not recorded, if it was not. */
+/** Warns if the disclosure was not recorded. */
 export function told<T>({ terminal }: Context, { found, unrecorded }: Disclosed<T>): T {
   if (unrecorded !== undefined) terminal.warn(`this disclosure of passwords was not recorded: ${unrecorded}`)
   return found
 }
 
-/** All entries; with their passwords for a command that is recorded. */
+/** With passwords if `command` is given, which is recorded. */
 export async function entriesOf(context: Context, among: Among, command: string | undefined): Promise<Entry[]> {
   const all: Entry[] = []
   for (let from: number | undefined = 1; from !== undefined;) {
@@ -29,8 +29,8 @@ export async function entriesOf(context: Context, among: Among, command: string 
 }
 
 /**
- * The id that the first positional names. Of several entries that contain a text, one whose whole system it is counts
- * alone; else they are shown, and a `UsageError` asks for an id.
+ * If several entries match, an entry whose whole system matches counts alone. Throws an `OperatorError` for no entry, a
+ * `UsageError` for several.
  */
 export async function findId({ positionals: [text = ''], terminal, store }: Context, among: Among): Promise<number> {
   if (ID.test(text)) return Number(text)
@@ -46,7 +46,7 @@ export async function findId({ positionals: [text = ''], terminal, store }: Cont
   throw new UsageError(`${found.length} entries have that in their system or user name; give an id`)
 }
 
-/** The id of a command that takes nothing else. */
+/** Throws a `UsageError`. */
 export function idOf({ positionals: [text = ''] }: Context): number {
   if (!ID.test(text)) throw new UsageError('ID must be a positive integer')
   return Number(text)

@@ -1,21 +1,6 @@
 /**
- * The files that entries are imported from, recognised by what is in them: CSV as browsers and password managers
- * export it, Bitwarden's JSON, and what this service gives itself: JSON lines, a JSON list, CSV. What an entry has no
- * place for is counted by its kind. The headers of CSV as they are written today:
- *
- * - NordPass: name,url,username,password,note,cardholdername,… (some with additional_urls after url)
- * - Chrome, and Edge, Brave, …: name,url,username,password,note (older ones without note)
- * - Firefox: url,username,password,httpRealm,formActionOrigin,guid,timeCreated,timeLastUsed,timePasswordChanged
- * - Bitwarden: folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
- *   (an organization's: collections instead of folder,favorite)
- * - KeePassXC: Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created
- * - KeePass 2 ("KeePass CSV (1.x)"): Account,Login Name,Password,Web Site,Comments; with backslashes
- * - Apple Passwords and Safari: Title,URL,Username,Password,Notes,OTPAuth
- * - 1Password: Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes (or Website instead of Url)
- * - LastPass: url,username,password,totp,extra,name,grouping,fav (older ones without totp)
- * - Proton Pass: type,name,url,email,username,password,note,totp,createTime,modifyTime,vault (older ones without email)
- * - Dashlane: username,username2,username3,title,password,note,url,category,otpUrl
- * - anything else with columns called sistema, usuario and password (or system, user), and perhaps url, notes, status
+ * Files to import, recognised by their content; `test/operator/import-formats.test.ts` has a sample of each. Values
+ * that an entry has no place for are counted by kind.
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
@@ -31,9 +16,8 @@ import { oneOf } from './operator-changes.ts'
 import { OperatorError } from '../command.ts'
 
 /**
- * The columns of a program's file: the first one, if the used ones do not identify it; one that no other program
- * writes; those of a name, or else the host of an address, a user name and a password. Of several, with bars between
- * them, the first that is not empty counts. Last, what such a file never contains.
+ * `first` and `mark` identify the program if other columns do not. Bars separate alternatives: the first that is not
+ * empty counts.
  */
 type Format = readonly [
   program: string, first: string, mark: string, sistema: string, url: string, usuario: string, password: string,
@@ -42,7 +26,7 @@ type Format = readonly [
 
 const BROWSER = 'passkeys, payment cards and addresses'
 const LOGINS = 'anything but logins, nor attachments or further fields'
-/** The first that fits counts. */
+/** The first format that fits counts. */
 const FORMATS: readonly Format[] = [
   ['NordPass', 'name', 'cardholdername', 'name', 'url', 'username', 'password', 'files and passkeys'],
   ['Chrome', 'name', '', 'name', 'url', 'username', 'password', BROWSER],
@@ -68,16 +52,16 @@ const FORMATS: readonly Format[] = [
   ['CSV', '', '', 'sistema', '', 'user', 'password'],
   ['CSV', '', '', 'system', '', 'usuario', 'password']
 ]
-/** Those that write `\"` and `\\` for a quote and a backslash. */
+/** They write `\"` and `\\`; KeePass 2 calls it "KeePass CSV (1.x)". */
 const WITH_BACKSLASHES = ['KeePass 2']
-/** The columns of notes, in lower case. */
+/** In lower case. */
 const NOTES = ['note', 'notes', 'comments', 'extra', 'notas']
-/** Columns, in lower case, that say nothing of a secret: dates, icons and the like. */
+/** In lower case; they hold no secrets. */
 const IGNORED = new Set([
   'favorite', 'fav', 'type', 'reprompt', 'icon', 'last modified', 'created', 'guid', 'timecreated', 'timelastused',
   'timepasswordchanged', 'createtime', 'modifytime', 'httprealm', 'formactionorigin', 'status', 'id'
 ])
-/** What other columns hold, by the beginning of their names in lower case. */
+/** By the start of a name in lower case. */
 const KINDS: readonly (readonly [start: RegExp, kind: string])[] = [
   [/^(totp|otp|login_totp)/, 'one-time code'], [/^(fields|custom_fields)$/, 'other field'],
   [/^(folder|group|grouping|category|vault|collections|tags)$/, 'folder'], [/^additional_urls$/, 'further address'],
@@ -87,16 +71,15 @@ const KINDS: readonly (readonly [start: RegExp, kind: string])[] = [
 const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const OWN = 'this program'
 const OWN_SHAPE = { ...CREATE_SHAPE, status: optional(oneOf(0, 1)), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
-/** Names that the fields of an entry may have, too. */
 const ALIASES: { readonly [name: string]: string } = { system: 'sistema', user: 'usuario', notes: 'notas' }
 
-/** Reads what is to be imported. Throws an `OperatorError`, or `csv-malformed`, that names the line. */
+/** Throws an `OperatorError`, or `csv-malformed`, that names the line. */
 export function readSource(bytes: Buffer): Source {
   const kdbx = bytes.subarray(0, 4).toString('hex') === '03d9a29a'
   if (kdbx) throw new OperatorError('this is a KeePass database: export it as CSV first')
   const packed = packedAs(bytes)
   if (packed !== undefined) throw new OperatorError(`this is no text: ${packed}; unpack it first`)
-  // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
+  // JSON has no byte order mark (RFC 8259 §8.1), but editors write it.
   const json = readJson(bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes)
   if (json instanceof Map && (json.has('encrypted') || json.has('items'))) return bitwardenSource(json)
   if (json instanceof Map) return { format: OWN, unit: 'line', rows: ownRows([{ line: 1, object: json }], 'line') }
@@ -124,7 +107,6 @@ export function readSource(bytes: Buffer): Source {
   throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
 }
 
-/** The cells of the first row; undefined if it cannot be read with this separator. */
 function headerOf(text: string, separator: Separator): readonly string[] | undefined {
   try {
     const [first] = readCsv(text, separator)
@@ -145,7 +127,7 @@ function * rowsOf<T>(
 
 function columnsIn(columns: string): string[] { return columns.split('|').filter(column => column !== '') }
 
-/** Names the columns that some program has; another one could be a password of a file without a header. */
+/** Shows known columns only: another could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
   const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.slice(0, 6).flatMap(column => columnsIn(column!))))
   if (!names.some(name => known.has(name))) return unknown('its first line names no column that is known')
@@ -153,20 +135,19 @@ function unknownHeader(names: readonly string[]): OperatorError {
   return unknown(`its first line reads ${seen}, which is no header that is known`)
 }
 
-/** Says what a file must be, and how to get such a file. */
 function unknown(what: string): OperatorError {
   const programs = [...new Set(FORMATS.map(([program]) => program))].filter(name => name !== 'CSV').join(', ')
   return new OperatorError(`${what}; known are the CSV exports of ${programs}, any CSV with the columns system, user ` +
     'and password, the unencrypted .json of Bitwarden (Tools, Export vault), and what export writes here')
 }
 
-/** Refuses a header with two columns of one name that is used: which of them is meant cannot be known. */
+/** Two columns of one name are ambiguous. */
 function assertOnce(names: readonly string[], used: readonly string[]): void {
   const twice = used.find(column => names.indexOf(column) !== names.lastIndexOf(column))
   if (twice !== undefined) throw new OperatorError(`its first line has two columns ${twice}; leave one of them out`)
 }
 
-/** Reads rows of a program's file; `used` are the columns of name, address, user name and password. */
+/** `used` are the columns of name, address, user name and password. */
 function rowReader(
   names: readonly string[], program: string, used: readonly (string | undefined)[]
 ): (row: CsvRow) => Row {
@@ -198,7 +179,7 @@ function kindOf(column: string): string {
   return KINDS.find(([start]) => start.test(name))?.[1] ?? `column ${column}`
 }
 
-/** Whether this program has written a header, perhaps a version with fewer fields. */
+/** An older version may have written fewer fields. */
 function isOwnHeader(names: readonly string[]): boolean {
   const isRequired = (column: string): boolean =>
     !ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
@@ -206,7 +187,6 @@ function isOwnHeader(names: readonly string[]): boolean {
     OWN_HEADER.filter(isRequired).every(column => names.includes(column))
 }
 
-/** A field that an entry need not have is missing if its cell is empty. */
 function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered {
   const value = (column: string, cell: string): string | number =>
     (column === 'id' || column === 'status') && /^(0|[1-9][0-9]*)$/.test(cell) ? Number(cell) : cell
@@ -217,7 +197,7 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
   return { line, object: new Map(given.map(([column, cell]) => [column, value(column, cell)])) }
 }
 
-/** Ids must ascend: then no line is there twice, and a new store gives each entry the place that it had. */
+/** Ids must ascend: no line is there twice, and entries keep their ids in a new store. */
 function * ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {

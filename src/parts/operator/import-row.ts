@@ -1,29 +1,27 @@
-/** A row of a file to import, whatever its format. */
+/** A row of a file to import, in any format. */
 import type { EntryRow } from '../../store/entry.ts'
 
-/** A row, where it is, and what it says. */
 export interface Row {
-  /** The line that it begins in, or its place in a list; both count from 1. */
+  /** Its first line, or its place in a list, from 1. */
   readonly line: number
-  /** Undefined if it has no password that can be imported. */
+  /** Undefined without a usable password. */
   readonly entry: EntryRow | undefined
-  /** Whether this program wrote it: then it is an entry of its own, however much it is like another row. */
+  /** This program wrote it: an equal row is another entry. */
   readonly isOwn: boolean
-  /** The kinds of what it has and an entry has no place for. */
+  /** Kinds of values that an entry has no place for. */
   readonly dropped: readonly string[]
 }
 
-/** The rows of a file, read one at a time; reading a malformed row throws. */
+/** Rows are read one by one; a malformed row throws. */
 export interface Source {
   readonly format: string
   /** What `line` counts. */
   readonly unit: 'line' | 'item'
-  /** What such a file never contains; undefined if it holds everything. */
+  /** Undefined: the file holds everything. */
   readonly never?: string | undefined
   readonly rows: Iterable<Row>
 }
 
-/** What another program keeps of an entry; what is empty it does not have. */
 export interface Foreign {
   readonly name: string
   readonly url: string
@@ -32,15 +30,14 @@ export interface Foreign {
   readonly notas: string
 }
 
-/** Used for a name that a row does not have: no field that an entry must have is empty. */
+/** Required fields must not be empty. */
 const NAMELESS = '-'
-/** KeePass writes where a value is instead of the value. */
+/** KeePass writes a reference instead of a value. */
 const REFERENCE = /\{REF:[A-Z]@/i
 
-/** What LastPass writes if there is no address. */
+/** LastPass writes this without an address. */
 const NO_ADDRESS = ['http://', 'http://sn']
 
-/** The row of an entry in the format of another program; `dropped` are the kinds of what it has besides. */
 export function foreignRow(
   line: number, foreign: Foreign, dropped: readonly string[],
   { isOwn = false, isDeleted = false }: { readonly isOwn?: boolean, readonly isDeleted?: boolean } = {}
@@ -61,5 +58,4 @@ export function foreignRow(
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }
 
-/** The host of an address, or the text itself if it is no address. */
 function hostOf(url: string): string { return (URL.canParse(url) && new URL(url).host) || url }

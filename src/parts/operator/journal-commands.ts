@@ -1,4 +1,4 @@
-/** The commands on the journal as a whole: make it, look at it, copy it, put a copy back. */
+/** The commands on a whole journal. */
 import { basename, dirname, extname, resolve } from 'node:path'
 import type { Files } from '../../journal/files.ts'
 import { isPartOf, locationOf, removeLeftovers, secondName } from '../../journal/folder.ts'
@@ -20,16 +20,15 @@ import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
 import { told } from './find-entry.ts'
 import { WrittenAgain } from './same-file.ts'
 
-/** How often a command begins again whose journal was written again meanwhile. */
+/** Tries while the journal is rewritten. */
 const TRIES = 5
 
-/** A record's data for a person to read, without secrets. */
 function shown({ data }: JournalRecord, reveals: boolean): string {
   return JSON.stringify(data, (name, value) =>
     (['password', 'notas'].includes(name) && !reveals) || name === 'passwordHash' ? HIDDEN : value)
 }
 
-/** The journal, or the copy of it that was named. Throws if the journal is not what its service has. */
+/** Throws if the journal is not what its service has. */
 async function statusOf({ store, positionals: [file] }: Context): Promise<JournalStatus> {
   if (file !== undefined) {
     const status = fileStatus({ store }, file)
@@ -42,7 +41,6 @@ async function statusOf({ store, positionals: [file] }: Context): Promise<Journa
   return status
 }
 
-/** A refusal of a damaged journal, with how many lines of it can be opened, and what to do. */
 function withOpenable(
   { store }: Context, { path, keyFile, endpoints, records }: JournalStatus, error: unknown
 ): unknown {
@@ -117,10 +115,7 @@ async function show(context: Context): Promise<void> {
   })
 }
 
-/**
- * Writes the journal's lines to standard output as they are verified. What is wrong may be found after some of them are
- * out, so only the exit code says that a copy is good; its head goes to standard error, to be noted.
- */
+/** Damage may be found after some lines are out: only the exit code says that a copy is good. */
 async function backupToOutput(context: Context): Promise<void> {
   const { store, terminal } = context
   if (terminal.showsResults) throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
@@ -152,7 +147,6 @@ async function backup(context: Context): Promise<void> {
   })
 }
 
-/** Begins again if the journal was written again meanwhile. */
 async function again(act: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -163,7 +157,7 @@ async function again(act: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A file that holds the first record of a new journal, and no other. */
+/** The first record of a new journal, and no other. */
 const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
 const MAX_BEGUN_BYTES = 1_000
 
@@ -171,7 +165,6 @@ function isJustBegun(files: Files, path: string, bytes: number): boolean {
   return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
 }
 
-/** Puts a copy where no journal is, or an empty one. */
 async function restore({ store, positionals: [file = ''], terminal, flags }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path, keyFile } = locationOf(store.settings)
@@ -216,14 +209,13 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   ])
 }
 
-/** `init` and `journal …`. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'init', mayCreate: true,
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
       const { pid, isNew, path, keyFile, records } = await store.ask('status', {})
-      const made = pid === process.pid && isNew === true // by this run, not by the service or one that was faster
+      const made = pid === process.pid && isNew === true // not by the service or a faster run
       const done = made ? 'made, empty' : `found, ${counted(records, 'record')}`
       terminal.show({ path, keyFile, records, made }, [`journal ${path} (${done})`, `key     ${keyFile}`])
     }

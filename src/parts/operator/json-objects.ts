@@ -1,10 +1,10 @@
-/** Objects in JSON: one a line, or the items of one list. */
+/** JSON objects, each in a line, or items of a list. */
 import { Buffer } from 'node:buffer'
 import { parseJson, type Json, type JsonObject, type Parsed } from '../../http/json.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../limits.ts'
 import { OperatorError } from '../command.ts'
 
-/** An object, and its line, or its place in a list; both count from 1. */
+/** `line` may be a place in a list; both count from 1. */
 export interface Numbered {
   readonly line: number
   readonly object: JsonObject
@@ -12,7 +12,7 @@ export interface Numbered {
 
 const LINE_FEED = 0x0a
 
-/** What a file holds; undefined if it does not begin as JSON. Throws an `OperatorError` with line and column. */
+/** Undefined if it does not begin as JSON. Throws an `OperatorError` with line and column. */
 export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable<Numbered> | undefined {
   const start = bytes.toString('latin1', 0, 1024).trimStart()[0]
   if (start !== '[' && start !== '{') return undefined
@@ -23,7 +23,7 @@ export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable
   return isLines ? objectsIn(bytes) : valueOf(whole, 1) as never
 }
 
-/** The items of a list, each of which must be an object. */
+/** Throws an `OperatorError` if an item is no object. */
 export function * itemsOf(list: readonly Json[]): Generator<Numbered, void, void> {
   for (const [i, object] of list.entries()) {
     if (!(object instanceof Map)) throw new OperatorError(`item ${i + 1}: it is not an object`)
@@ -49,7 +49,6 @@ function * linesIn(bytes: Buffer): Generator<{ readonly line: number, readonly t
   }
 }
 
-/** The value that was parsed, of a text that begins in a line. */
 function valueOf(parsed: Parsed<Json>, line: number): Json {
   if (parsed.ok) return parsed.value
   throw new OperatorError(`line ${line + parsed.line - 1}, column ${parsed.column}: it ${parsed.fault}`)

@@ -1,4 +1,4 @@
-/** A request over the socket of the lock, for the operator's program. */
+/** The operator's requests over the socket of the lock. */
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
@@ -8,20 +8,17 @@ import { VERSION } from '../../version.ts'
 import { OperatorError } from '../command.ts'
 import { OPERATOR_FIELD, VERSION_FIELD } from './local-server.ts'
 
-/** An answer with its JSON body. */
 export interface LocalAnswer {
   readonly status: number
   readonly body: unknown
 }
 
-/** Ends a command whose change may have been made. */
 const UNKNOWN = 'the service cut the connection before it answered, and may have done what was asked for; ' +
   'look whether it did (journal show), and repeat the command if not'
 
 /**
- * Asks for an operation, for the account `operator`. The body waits until the service asks for it (RFC 9110 §10.1.1),
- * since nothing is done before. Rejects with the system's error if nothing answers and nothing was changed, and with an
- * `OperatorError` if that cannot be known, or if the service is of another version.
+ * The body waits until the service asks for it (RFC 9110 §10.1.1): nothing is done before. Rejects with the system's
+ * error if nothing was changed, and with an `OperatorError` if that is unknown or the service has another version.
  */
 export async function requestLocal(
   socketPath: string, name: string, body: object, operator: string = ''
@@ -35,7 +32,7 @@ export async function requestLocal(
     socketPath: shortestPath(socketPath), method: 'POST', path: `/operator/${name}`, headers
   })
   let mayBeDone = false
-  outgoing.on('error', () => {}) // of an answer that is cut off, its reader learns
+  outgoing.on('error', () => {}) // the reader of the answer learns of it
   outgoing.on('continue', () => {
     mayBeDone = true
     outgoing.end(content)
@@ -53,6 +50,6 @@ export async function requestLocal(
   } catch (error) {
     throw mayBeDone && !(error instanceof OperatorError) ? new OperatorError(UNKNOWN, { cause: error }) : error
   } finally {
-    outgoing.destroy() // a body that was not asked for still waits
+    outgoing.destroy() // its body may still wait
   }
 }

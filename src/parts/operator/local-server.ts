@@ -1,4 +1,4 @@
-/** Answers the operator's program on the socket of the lock, which only the folder's owner can open. */
+/** Answers the operator's program on the lock's socket, which only the folder's owner can open. */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Failure, type FailureCode } from '../../errors.ts'
@@ -11,17 +11,16 @@ import type { OperationName } from '../operation.ts'
 import { IN_MEMORY } from './check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
 
-/** The field that names the version of either end: another version may mean something else by the same words. */
+/** Another version may mean something else by the same words. */
 export const VERSION_FIELD = 'x-version'
 export const OPERATOR_FIELD = 'x-operator'
 
-/** Failures that pass: nothing was done, and the same may be asked again. */
+/** Nothing was done: the request may be repeated. */
 const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-closed', 'journal-behind']
 
-/** What a request is answered: a status and what becomes JSON. */
 interface Answer { readonly status: number, readonly value: unknown }
 
-/** Serves operations; gives what ends that: it waits for those that are under way. */
+/** The returned function ends that, and waits for operations under way. */
 export function serveOperations(server: Server, operated: Operated): () => Promise<void> {
   const busy = new Set<Promise<void>>()
   let isClosed = false
@@ -59,7 +58,7 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
   const name = request.url!.replace(/^\/operator\//, '')
   if (request.headers[VERSION_FIELD] !== VERSION) return said(400, `this service is version ${VERSION}`)
   if (request.method !== 'POST' || !Object.hasOwn(OPERATIONS, name)) return said(404, 'there is no such operation')
-  // What was not asked for was not taken: a client whose connection ends before this knows that nothing was done.
+  // If the connection ends before this, the client knows that nothing was done.
   response.writeContinue()
   const chunks: Buffer[] = []
   let bytes = 0
@@ -83,7 +82,7 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
 
 function said(status: number, message: string): Answer { return { status, value: { message } } }
 
-/** Checks what is asked, and does it. */
+/** Throws an `OperatorError` if the body has another shape. */
 export async function runOperation(call: Call, name: OperationName, body: Given): Promise<unknown> {
   const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
   const checked = check(shape, body)
