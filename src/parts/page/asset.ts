@@ -1,7 +1,4 @@
-/**
- * A file that is served from memory. Its content codings (RFC 9110 §8.4.1) are prepared once, each with a strong ETag
- * of its own (§8.8.3), and so is every answer: a request only chooses among them.
- */
+/** A file in memory. Each content coding (RFC 9110 §8.4.1) is prepared once, with its own strong ETag (§8.8.3). */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -9,7 +6,7 @@ import type { Head } from '../../http/head.ts'
 import type { Kind, Reply } from '../../http/reply.ts'
 import { namesTag, takesCoding } from '../coding.ts'
 
-/** Of 11: above this the start gets slow, and the files hardly shorter. */
+/** Of 11: more slows the start, and hardly shortens the files. */
 const BROTLI_QUALITY = 8
 
 interface Variant {
@@ -19,15 +16,14 @@ interface Variant {
   readonly notModified: Reply
 }
 
-/** A file in memory. */
 export class Asset {
-  /** Smallest first; the last one is the file as it is. */
+  /** Smallest first; the last is the file itself. */
   readonly #variants: readonly Variant[]
 
-  /** `type` is the file's `Content-Type`; `headers`, names and values in turn, go with every answer. */
+  /** `headers`, names and values in turn, go with every answer. */
   constructor(bytes: Buffer, type: string, headers: readonly string[]) {
     const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-    const kind: Kind = { type, cache: 'no-cache' } // kept, but asked for again each time
+    const kind: Kind = { type, cache: 'no-cache' } // browsers keep it, but ask again each time
     const variant = (coding: Variant['coding'], body: Buffer): Variant => {
       const tag = `"${hash}-${coding}"`
       const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]
@@ -41,10 +37,7 @@ export class Asset {
     this.#variants = [variant('br', brotli), variant('gzip', gzipSync(bytes)), variant('identity', bytes)]
   }
 
-  /**
-   * The file in the smallest coding that the client accepts (RFC 9110 §12.5.3), whatever it likes best, and as it is
-   * otherwise; or a 304 if the client has that already (§13.1.2).
-   */
+  /** In the smallest coding that the client accepts (RFC 9110 §12.5.3); 304 if the client has the file (§13.1.2). */
   reply({ 'accept-encoding': accept, 'if-none-match': known }: Head): Reply {
     const { tag, whole, notModified } =
       this.#variants.find(({ coding }) => takesCoding(accept, coding)) ?? this.#variants.at(-1)!

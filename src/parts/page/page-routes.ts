@@ -1,4 +1,4 @@
-/** The page of the service: its files, read at the start, and what a browser may do with them. */
+/** The page's routes, and the limits that a browser keeps for its files. */
 import { extname, join } from 'node:path'
 import type { Route } from '../../http/route.ts'
 import { Failure, systemCode } from '../../errors.ts'
@@ -8,10 +8,10 @@ import { jsonReply, type Reply } from '../../http/reply.ts'
 import { ANY_ABILITY, covers } from '../../store/session.ts'
 import { Asset } from './asset.ts'
 
-/** What a bundle in CommonJS does not have: it does not know where it is. */
+/** Missing in a bundle in CommonJS. */
 const { dirname, filename = '' } = import.meta
 
-/** Beside this program, also where that runs from its sources: the page is always the compiled one. */
+/** The page is always the compiled one, even if this program runs from its sources. */
 const BROWSER = filename.endsWith('.ts') ? '../../../dist/parts/page/browser' : 'browser'
 
 const TYPES: { readonly [extension: string]: string } = {
@@ -24,7 +24,7 @@ const TYPES: { readonly [extension: string]: string } = {
   '.webmanifest': 'application/manifest+json'
 }
 
-/** Only what comes from the service itself is loaded, asked and run, and no text ever becomes markup or script. */
+/** Only the service's own files are loaded, asked and run; no text becomes markup or script. */
 const POLICY = [
   "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
   "manifest-src 'self'",
@@ -43,8 +43,7 @@ const HEADERS = [
 ]
 
 /**
- * The routes of the page: itself at `/`, its files under `/web/`, and there the operations that are `served`, each with
- * the abilities of which it asks for one. Throws `page-unusable` if a file cannot be read.
+ * The page at `/`, its files and the `served` operations under `/web/`. Throws `page-unusable` if a file is unreadable.
  */
 export function pageRoutes(files: Files, served: () => readonly Route[], hasUsers: () => boolean): readonly Route[] {
   const route = (name: string, answer: (head: Head) => Reply): Route => {
@@ -68,7 +67,7 @@ export function pageRoutes(files: Files, served: () => readonly Route[], hasUser
   }
 }
 
-/** By operation, the abilities that allow it; null if it asks for none. */
+/** Null: no ability is needed. */
 function operationsOf(routes: readonly Route[]): object {
   const asked = routes.filter(({ path }) => path.startsWith('/api/'))
   const known = [ANY_ABILITY, ...new Set(asked.flatMap(({ ability }) => ability ?? []))]

@@ -1,4 +1,4 @@
-/** What a person does with the entries of the list, and what the answers of the service mean. */
+/** The acts of a person on the entries of the list. */
 import type { Listed, Stored } from './answers.ts'
 import { forgetRemovals, reload, removeEntry, save } from './changes.ts'
 import { clearNow, copy } from './clipboard.ts'
@@ -10,16 +10,13 @@ import type { Act } from './showing.ts'
 import { api, deleted, entries, isAtList, page, rights, screenNow, show } from './state.ts'
 import { closeViewer, entryInView, openViewer, renewViewer } from './viewer.ts'
 
-/** How long the service may not be reached before that is told. */
+/** Shorter losses are not told. */
 export const LOST_AFTER_MS = 3_000
 
-/** The load that was begun last; what an earlier one brings is not shown. */
+/** The latest load: an earlier load that ends later must not show old entries. */
 let lastLoad: object | undefined
 
-/**
- * Gets the list, and says what is in the way; a line that drops for a moment is not told. What is shown stays, with its
- * place, its dialog and the focus. `isAsked`: a person has asked for it.
- */
+/** Loads the list, in place: dialog, focus and scroll position stay. */
 export async function loadList(isAsked: boolean = false): Promise<void> {
   if (screenNow().name === 'deleted') return loadDeleted()
   if (!rights.may('listEntries')) return show(isAtList() ? undefined : { name: 'list' })
@@ -49,7 +46,6 @@ function loaded(all: readonly Listed[] | undefined, isAsked: boolean): void {
   if (isAsked) announce(say('refreshed'))
 }
 
-/** Gets the deleted entries, one page after the other. */
 async function loadDeleted(): Promise<void> {
   const own = lastLoad = {}
   const all: Listed[] = []
@@ -64,13 +60,11 @@ async function loadDeleted(): Promise<void> {
   }
 }
 
-/** Forgets what is under way, as when the session ends. */
 export function stopActs(): void {
   lastLoad = undefined
   forgetRemovals()
 }
 
-/** Does what is asked of an entry; `button` is what was pressed, which shows what becomes of that. */
 export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
   if (asked === 'view' || asked === 'reveal') view(entry, asked === 'reveal')
   else if (asked === 'copyUser') void copyText(entry.usuario, button)
@@ -79,10 +73,8 @@ export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
 
 export function create(): void { if (rights.may('createPassword') && !isModal()) openEditor(save) }
 
-/** Opens the editor on what was typed before. */
 export function resume({ edited, typed }: Draft): void { openEditor(save, edited, typed) }
 
-/** Shows the deleted entries in the place of the others, or those again. */
 export function toggleDeleted(): void {
   deleted.load([])
   show({ name: screenNow().name === 'deleted' ? 'list' : 'deleted' })
@@ -118,7 +110,6 @@ function tellCopied(isCopied: boolean, button: HTMLElement | undefined): void {
   else sayCopied(button)
 }
 
-/** Opens the editor on the entry as it is now. */
 async function edit({ id, sistema, usuario, url }: Listed, button?: HTMLElement): Promise<void> {
   let edited: Edited = { id, tag: undefined, fields: { sistema, usuario, url } }
   if (rights.may('getPassword')) {
@@ -148,7 +139,7 @@ async function restore({ id, sistema }: Listed, button?: HTMLElement): Promise<v
   await reload()
 }
 
-/** The entry as it is stored now; undefined, with a message, if that cannot be found out. */
+/** Undefined, after a message, on failure. */
 async function storedNow(entry: Listed): Promise<Stored | undefined> {
   const answer = await api.get(entry.id)
   if (!answer.ok && answer.why !== 'unknown') return void tell(explained(answer)) as undefined
@@ -163,7 +154,6 @@ async function storedNow(entry: Listed): Promise<Stored | undefined> {
   return answer.value
 }
 
-/** Somebody else has deleted an entry. */
 function gone({ id }: Listed): void {
   if (entryInView()?.id === id) closeViewer()
   entries.drop(id)
@@ -172,7 +162,6 @@ function gone({ id }: Listed): void {
   tell(say('gone'))
 }
 
-/** Marks a button as busy until something is done. */
 async function busy<T>(button: HTMLElement | undefined, work: Promise<T>): Promise<T> {
   if (button !== undefined) button.ariaBusy = 'true'
   const done = await work

@@ -1,4 +1,4 @@
-/** What the service answers, which counts by the words of the contract alone; and what an account may do. */
+/** The service's answers, recognised by the contract's words alone; and what an account may do. */
 
 export interface EntryFields {
   readonly sistema: string
@@ -8,7 +8,7 @@ export interface EntryFields {
   readonly notas: string
 }
 
-/** An entry as the list has it; `changed` is when its password was last set, `reused` how many others have the same. */
+/** `changed`: when the password was last set. `reused`: how many others have the same password. */
 export interface Listed {
   readonly id: number
   readonly sistema: string
@@ -18,7 +18,7 @@ export interface Listed {
   readonly reused?: number
 }
 
-/** An entry as it is stored now, and the tag of that version, by which a later change finds out whether it still is. */
+/** The tag lets a later change detect another change in between. */
 export interface Stored {
   readonly id: number
   readonly isActive: boolean
@@ -39,7 +39,7 @@ export interface Change {
   readonly fields: Partial<EntryFields>
 }
 
-/** What the service says of itself: its operations, the abilities of which each asks for one (null: for none). */
+/** Each operation needs one of its abilities; null: none. */
 export interface Served {
   readonly operations: { readonly [operation: string]: readonly string[] | null }
   readonly hasUsers: boolean
@@ -48,16 +48,15 @@ export interface Served {
 export interface Refusal {
   readonly ok: false
   /**
-   * `lost`: no answer, or not all of it. `login`: wrong credentials, or no session. `forbidden`: the account lacks the
-   * ability. `unknown`: no such entry. `changed`: it is not what it was. `invalid`: `errors` names the fields. `large`:
-   * more than the service takes. `limited`, `busy`: to be asked again after a while.
+   * `lost`: no complete answer. `login`: wrong credentials, or no session. `changed`: another version is stored.
+   * `invalid`: `errors` names the fields.
    */
   readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'large' | 'limited' | 'busy' |
     'failed'
   readonly message: string
   readonly errors: { readonly [field: string]: readonly string[] | undefined }
   readonly waitSeconds: number
-  /** By which the operator finds the failure in the log; empty if there is none. */
+  /** Leads the operator to the failure in the log. */
   readonly requestId: string
 }
 
@@ -65,11 +64,10 @@ export type Answer<T> = { readonly ok: true, readonly value: T } | Refusal
 
 export type Body = { readonly [field: string]: any }
 
-/** A timer of more than 24 days would be over at once. */
+/** A timer of more than 24 days would end at once. */
 const MOST_WAIT_SECONDS = 86_400
-/** Nothing came, or not all of it. */
 export const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
-/** What refusals mean, by the contract's words; a proxy that limits says so in its own words. */
+/** By the contract's words, so that a proxy's answer is not taken for the service's; a proxy may limit. */
 const REFUSALS: { readonly [status: number]: readonly [why: Refusal['why'], words: RegExp] } = {
   400: ['invalid', /^Invalid data$/], 401: ['login', /^(Unauthenticated\.|Invalid credentials)$/],
   403: ['forbidden', /^Invalid ability provided\.$/], 404: ['unknown', /^contraseña no encontrada$/],
@@ -84,7 +82,7 @@ export function refusalOf({ status, ok, headers }: Response, { message, errors }
     why: words.test(text) ? why : 'failed',
     message: text !== '' && !ok ? text : `HTTP ${status}`,
     errors: errors ?? {},
-    // A proxy may say a date, which is no number.
+    // A proxy may send a date, which is no number.
     waitSeconds: Math.min(MOST_WAIT_SECONDS, Math.max(1, Number(headers.get('Retry-After')) || 1)),
     requestId: headers.get('X-Request-Id') ?? ''
   }
@@ -92,7 +90,7 @@ export function refusalOf({ status, ok, headers }: Response, { message, errors }
 
 export function isWait({ why }: Refusal): boolean { return why === 'limited' || why === 'busy' }
 
-/** Whether the service may have done what it has not confirmed: it never answered, or failed on the way. */
+/** An unanswered or failed request may have been carried out. */
 export function mayBeDone(answer: Answer<unknown>): boolean {
   return !answer.ok && (answer.why === 'lost' || answer.why === 'failed')
 }
@@ -102,11 +100,10 @@ export type Operation = 'listEntries' | 'getPassword' | 'createPassword' | 'upda
 
 export class Rights {
   #served: { readonly [operation: string]: readonly string[] | null } = {}
-  /** What the account allows; undefined without an account, and if the service does not say: asking tells. */
+  /** Undefined without an account, or if the service does not say. */
   #abilities: readonly string[] | undefined
   readonly #denied = new Set<Operation>()
 
-  /** The service has said what it serves, and of which abilities each operation asks for one; null asks for none. */
   serve(operations: { readonly [operation: string]: readonly string[] | null }): void { this.#served = operations }
 
   get isOpen(): boolean { return this.#served['login'] === undefined }

@@ -1,7 +1,6 @@
 /**
- * The client of the service: the contract's operations, the list without secrets, login and logout, and the routes of
- * the extra part. An answer counts only by the words of the contract: what a proxy says in the service's place is a
- * failure, whatever its status.
+ * The client of the service. An answer counts only by the words of the contract: a proxy's answer is a failure,
+ * whatever its status.
  */
 import {
   LOST, refusalOf, type Answer, type Body, type Change, type EntryFields, type Listed, type Operation, type Served,
@@ -26,18 +25,18 @@ interface ApiEvents {
   onForbidden(operation: Operation): void
 }
 
-/** How long nothing may come before the service counts as gone; sending a byte adds to that. */
+/** Silence after which the service counts as gone; each byte sent adds to it. */
 const SILENCE_MS = 30_000
 const SEND_MS_A_BYTE = .25
-/** Relative to this file, so that the page works below any prefix. */
+/** Relative: the page works below any prefix. */
 const BASE = new URL('../api/', import.meta.url)
 
 const says = (message: string) => (body: Body): boolean => body['message'] === message && body['status'] === 200
 const isEntry = (entry: any, id: number): boolean => entry?.id === id && typeof entry.password === 'string'
 
 /**
- * The token is kept in this object and nowhere else. A request of a session that has ended is never answered: its
- * answer would show one person's entries to the next.
+ * The only place of the token. A request of an ended session is never answered: it would show one person's entries to
+ * the next.
  */
 export class Api {
   #token: string | undefined
@@ -50,7 +49,7 @@ export class Api {
 
   connect(events: ApiEvents): void { this.#events = events }
 
-  /** All active entries, without secrets; undefined if they are what this gave last. */
+  /** Undefined if the entries are those of the previous call. */
   async list(): Promise<Answer<readonly Listed[] | undefined>> {
     const headers: Record<string, string> = this.#listTag === undefined ? {} : { 'If-None-Match': this.#listTag }
     const answer = await this.#ask('GET', 'listEntries', '', { headers, isAnswer: Array.isArray })
@@ -72,7 +71,7 @@ export class Api {
     return mapped(answer, ({ headers }) => Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0]))
   }
 
-  /** Changes the given fields, and gives the changed entry; `changed` if it is not the version of the tag any more. */
+  /** Fails with `changed` if the tag's version is no longer stored. */
   async update(id: number, fields: Partial<EntryFields>, tag: string | undefined): Promise<Answer<Stored>> {
     const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
     const asked = { body: fields, headers, isAnswer: (body: Body) => isEntry(body['password'], id) }
@@ -83,7 +82,7 @@ export class Api {
     return this.#ask('POST', 'deletePassword', id, { keepalive: true, isAnswer: says('contraseña borrada') })
   }
 
-  /** The deleted entries below an id, newest first, as many as come at a time; their secrets are dropped. */
+  /** Newest first, one page below the id; without secrets. */
   async deleted(below: number | undefined): Promise<Answer<readonly Listed[]>> {
     const asked = { isAnswer: (body: Body) => Array.isArray(body['passwords']) }
     const answer = await this.#ask('GET', 'deletedPasswords', below ?? '', asked)
@@ -124,7 +123,7 @@ export class Api {
     return { ok: true, value: this.#user }
   }
 
-  /** Forgets the token at once and asks the service to revoke it, once; the request outlives the page. */
+  /** Forgets the token, whatever the service answers; the request outlives the page. */
   async logout(): Promise<Answer<unknown>> {
     const headers = this.#authorization()
     this.forget()
@@ -133,7 +132,6 @@ export class Api {
     return this.#send('POST', 'logout', { headers, keepalive: true, isAnswer })
   }
 
-  /** Forgets the token: the session ends, and nothing that was asked in it is answered. */
   forget(): void {
     this.#token = this.#user = this.#listTag = undefined
     this.#session = {}
@@ -143,7 +141,7 @@ export class Api {
     return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
   }
 
-  /** A request of the session. When that has ended the whole page is told, and the caller hears no more. */
+  /** Never settles if the session has ended: `onLoginNeeded` tells the page. */
   async #ask(
     method: 'GET' | 'POST', operation: Operation, id: number | '', asked: Asked
   ): Promise<Answer<Received>> {
@@ -186,7 +184,7 @@ export class Api {
   }
 }
 
-/** Reads an answer; `renew` is called with each piece, since a long one on a slow line takes its time. */
+/** Each piece calls `renew`: a long answer is not silence. */
 async function textOf({ body }: Response, renew: () => void): Promise<string> {
   const decoder = new TextDecoder()
   const reader = body?.getReader()
@@ -210,7 +208,7 @@ function listed({ id, sistema, usuario, url = '', changed, reused }: Body): List
   return { id, sistema, usuario, url: url ?? '', ...changed && { changed }, ...reused > 0 && { reused } }
 }
 
-/** A proxy that compresses makes the tag a weak one (`W/`), which never matches; it is still that of the version. */
+/** A compressing proxy makes the tag weak (`W/`), and a weak tag never matches. */
 function storedIn({ body, headers }: Received, name: string): Stored {
   const { id, status, sistema, usuario, password, url, notas } = body[name]
   const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '' }

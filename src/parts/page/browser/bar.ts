@@ -9,7 +9,7 @@ import { api, entries, isAtList, rights, screenNow } from './state.ts'
 
 interface BarOptions {
   onSearch(query: string): void
-  /** A key in the search; true if it was for the list. */
+  /** True if the key was for the list. */
   onKey(key: string): boolean
 }
 
@@ -31,13 +31,12 @@ export class Bar {
       else if (!options.onKey(event.key)) return
       event.preventDefault()
     })
-    // Whatever is chosen in the menu closes it.
     this.menu.addEventListener('click', event => {
       if (event.target instanceof Element && event.target.closest('button') !== null) this.menu.hidePopover()
     }, { capture: true })
   }
 
-  /** Takes the search back; for good, so that the keys for undo do not bring it back for the next person. */
+  /** `isForGood`: undo must not show the search to the next person. */
   clearSearch(isForGood: boolean = false): void {
     this.#query.value = ''
     if (isForGood) this.#query.type = 'tel'
@@ -83,7 +82,7 @@ export class Bar {
 
   #menuButton(): HTMLElement {
     const button = Object.assign(iconButton('menu', say('menu')), { id: 'show-menu', popoverTargetElement: this.menu })
-    // Before it is drawn, so that it is not seen, nor hit, at another place.
+    // Placed before it is drawn: a click could hit it elsewhere.
     this.menu.onbeforetoggle = event => {
       button.ariaExpanded = String(event instanceof ToggleEvent && event.newState === 'open')
       const { bottom, right } = button.getBoundingClientRect()

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes entries: nothing typed is lost, and nothing of another's is overwritten unseen. */
+/** Creates, changes and deletes entries: nothing typed is lost, and nobody else's change is overwritten unseen. */
 import { mayBeDone, type EntryFields, type Listed, type Stored } from './answers.ts'
 import { announce, confirm, tell } from './dialogs.ts'
 import type { Changed, Edited } from './editor.ts'
@@ -10,11 +10,10 @@ import { askWhich } from './versions.ts'
 
 type Fields = Partial<EntryFields>
 
-/** Between a failure and the look whether the service has stored it all the same. */
+/** Time for a slow service to store the entry. */
 const CHECK_AFTER_MS = 1000
 const EMPTY: EntryFields = { sistema: '', usuario: '', password: '', url: '', notas: '' }
 
-/** Gets the list again; false if that failed. */
 export async function reload(): Promise<boolean> {
   const answer = await api.list()
   if (answer.ok && answer.value !== undefined) entries.load(answer.value)
@@ -22,10 +21,9 @@ export async function reload(): Promise<boolean> {
   return answer.ok
 }
 
-/** Creates that may have been stored, by the editor that sent them: what there was before. */
+/** Creates that may have been stored: the ids known before, by editor. */
 const unsure = new WeakMap<object, ReadonlySet<number>>()
 
-/** Saves what was typed; `close` closes the editor, unless that is open on something else by then. */
 export function save({ edited, fields, session }: Changed, close: () => void): Promise<Outcome> {
   return edited === undefined ? create(fields, session, close) : update(edited, fields, close)
 }
@@ -47,7 +45,7 @@ async function create(fields: Fields, session: object, close: () => void): Promi
   const found = await findStored(fields, known)
   if (found === 'unreadable') return { refusal: answer, note: 'unsure' }
   if (found !== undefined) return created(found, fields, close)
-  // A service that is still writing may store it yet: the next save looks again.
+  // A slow service may store it yet: the next save looks again.
   return { refusal: answer, note: 'notStored' }
 }
 
@@ -59,7 +57,6 @@ function created(id: number, { sistema = '', usuario = '', url = '' }: Fields, c
   page.focusOn(id, true)
 }
 
-/** Looks for an entry that was not there before, with the same texts. */
 async function findStored(fields: Fields, known: ReadonlySet<number>): Promise<number | 'unreadable' | undefined> {
   if (!await reload()) return 'unreadable'
   for (const { id } of entries.named(fields.sistema!, fields.usuario).filter(({ id }) => !known.has(id))) {
@@ -77,7 +74,7 @@ async function update(edited: Edited, fields: Fields, close: () => void): Promis
   const isOther = answer.why === 'changed' || answer.why === 'unknown'
   if (!rights.may('getPassword') || !(isOther || mayBeDone(answer))) return answer
   const now = await api.get(edited.id)
-  // What was sent may have been stored, though its answer was lost.
+  // Only the answer may have been lost.
   if (now.ok && isStored(fields, now.value)) return updated(edited, fields, now.value, close)
   if (!isOther) return { refusal: answer, note: now.ok ? 'notStored' : 'unsureUpdate' }
   if (!now.ok && now.why !== 'unknown') return now
@@ -96,7 +93,6 @@ function updated(edited: Edited, fields: Fields, now: Stored, close: () => void)
   tell(say('passwordChanged', { name }), { label: say('undo'), isBrief: true, act })
 }
 
-/** Puts the former password back, unless the entry was changed again since. */
 async function putBack(now: Stored, password: string): Promise<void> {
   const answer = await api.update(now.id, { password }, now.tag)
   if (!answer.ok) return void tell(sentences(say('notUndone'), explained(answer)))
@@ -105,7 +101,7 @@ async function putBack(now: Stored, password: string): Promise<void> {
   announce(say('undone'))
 }
 
-/** The list has what is stored now; how many others have the same password, the next list says. */
+/** The counts of equal passwords come with the next list. */
 function put({ id, fields: { sistema, usuario, url } }: Stored, isNewPassword: boolean): void {
   const { changed, reused } = entries.get(id) ?? {}
   const since = isNewPassword ? new Date().toISOString() : changed
@@ -113,9 +109,9 @@ function put({ id, fields: { sistema, usuario, url } }: Stored, isNewPassword: b
   if (isNewPassword) void reload()
 }
 
-/** Somebody else has changed or deleted the entry: the person sees both and says which is to stay. */
+/** Somebody else changed or deleted the entry: the person chooses. */
 async function settle(edited: Edited, fields: Fields, theirs: Stored | undefined, close: () => void): Promise<Outcome> {
-  // What this person left alone is as the other one has it.
+  // Fields that this person left alone keep the other person's values.
   const mine = { ...EMPTY, ...edited.fields, ...theirs?.fields, ...fields }
   const isGone = theirs?.isActive !== true
   if (isGone) entries.drop(edited.id)
@@ -141,11 +137,10 @@ function isStored(sent: Fields, { isActive, fields }: Stored): boolean {
   return isActive && names.every(name => fields[name] === sent[name])
 }
 
-/** The deletions that one message offers to undo, which is a restore; and what takes that message back. */
 let undoable: readonly Listed[] = []
 let untell = (): void => {}
 
-/** Deletes an entry, which is out of the list at once; who may not restore is asked before. False: it was not. */
+/** Asks first if the account cannot restore; false: nothing was deleted. */
 export async function removeEntry(entry: Listed): Promise<boolean> {
   const name = nameOf(entry)
   const isFinal = !rights.may('restorePassword')
@@ -156,7 +151,7 @@ export async function removeEntry(entry: Listed): Promise<boolean> {
   return true
 }
 
-/** Restores what the message offers to; false if there is nothing. */
+/** False if there is nothing to restore. */
 export function undoRemovals(): boolean {
   if (undoable.length === 0) return false
   const all = undoable
@@ -165,7 +160,6 @@ export function undoRemovals(): boolean {
   return true
 }
 
-/** Offers it no longer, as when the session ends. */
 export function forgetRemovals(): void {
   undoable = []
   untell()
@@ -176,7 +170,7 @@ async function carryOut(entry: Listed, name: string, isFinal: boolean): Promise<
   if (answer.ok) return isFinal ? announce(say('removed', { name })) : offerUndo(entry, name)
   if (answer.why === 'unknown') return void tell(say('gone'))
   entries.put(entry)
-  // Whether it was done all the same, the list says.
+  // An unanswered deletion may have been carried out.
   if (mayBeDone(answer) && await reload() && entries.get(entry.id) === undefined) return offerUndo(entry, name)
   show()
   tell(sentences(say('notRemoved', { name }), explained(answer)))
@@ -206,7 +200,6 @@ async function restoreAll(all: readonly Listed[]): Promise<void> {
   page.focusOn(all.at(-1)!.id)
 }
 
-/** The system, with the user if there are others of that system. */
 function nameOf({ sistema, usuario, id }: Listed): string {
   const isAlone = entries.named(sistema).every(other => other.id === id)
   return isAlone ? briefName(sistema) : `${briefName(sistema)} (${briefName(usuario)})`

@@ -1,21 +1,19 @@
 /**
- * The clipboard. The page writes to it when it is asked, and never reads it. What it copied it clears after a while,
- * but only if it kept the focus since: whatever a person did elsewhere may have put something else there.
+ * The clipboard, written and never read. A password is cleared only if the page kept the focus: otherwise the clipboard
+ * may hold something else.
  */
 
 const CLEARED_MS = 30_000
 
-/** What can be said of a copied password: that it was cleared, or that it may still be there. */
+/** `left`: the password may still be in the clipboard. */
 type OnEnd = (outcome: 'cleared' | 'left') => void
 
-/** Ends what was to be done about the copy before. */
 let forgetCopy = (): void => {}
 let last = {}
 
 /**
- * Puts a text into the clipboard, within the click though the text is still on its way. Gives whether that worked;
- * undefined: there was none, or another copy was asked for before it came. With `onEnd` it is a secret: `left` is said
- * when the person is back from elsewhere, or when the browser does not let the page clear it.
+ * Copies within the click, even if the text comes later. Undefined: no text, or a later copy. `onEnd`: the text is a
+ * secret, to be cleared.
  */
 export async function copy(text: Promise<string | undefined>, onEnd?: OnEnd): Promise<boolean | undefined> {
   const own = last = {}
@@ -51,7 +49,7 @@ function clearLater(onEnd: OnEnd): void {
     wasAway ||= document.hidden
   }, { signal })
   const timer = setTimeout(async () => {
-    // Who is away is told on return.
+    // A person elsewhere is told on return.
     if (wasAway || !document.hasFocus()) {
       wasAway = true
       return
@@ -87,7 +85,7 @@ async function write(text: string): Promise<boolean> {
   }
 }
 
-/** Browsers have no other way without HTTPS, but on the machine itself. */
+/** Without HTTPS, except on localhost, browsers have no other way. */
 function writeOldWay(text: string): boolean {
   const put = (event: ClipboardEvent): void => {
     event.preventDefault()

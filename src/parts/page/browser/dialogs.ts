@@ -1,6 +1,6 @@
 /**
- * Dialogs, and the one message above them. A dialog is made when it is opened, and removed when it is closed, with all
- * that it held. While one is open all else is inert, so the area for messages moves into the one on top.
+ * Dialogs, and the one message above them. An open dialog makes all else inert, so the message area moves into the top
+ * dialog.
  */
 import { iconButton, isThere, make, setIcon, textButton } from './dom.ts'
 import { say } from './language.ts'
@@ -12,7 +12,7 @@ interface DialogOptions {
   readonly mark?: HTMLElement | undefined
   readonly content: readonly HTMLElement[]
   readonly foot?: readonly HTMLElement[]
-  /** Asked when a person closes it; false keeps it open. */
+  /** False keeps it open. */
   mayClose?(): boolean
   onClose?(): void
 }
@@ -30,7 +30,7 @@ const SHEETS = matchMedia('(width < 37.5rem)')
 const open: Opened[] = []
 let focusPage = (): void => {}
 
-/** Starts to show messages; `focus` focuses what a person goes on with when nothing has the focus. */
+/** `focus` is for when nothing has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
   place()
@@ -54,7 +54,7 @@ export function openDialog(options: DialogOptions): () => void {
     event.preventDefault()
     askToClose()
   })
-  // Browsers let the second such wish pass without asking.
+  // Browsers let the second wish to close pass without asking.
   dialog.addEventListener('close', () => {
     if (open.at(-1)?.dialog !== dialog) return
     dialog.showModal()
@@ -70,7 +70,7 @@ export function openDialog(options: DialogOptions): () => void {
   return () => closeDialog(dialog)
 }
 
-/** Closes the dialog on top, unless it asks first; false if none is open. */
+/** False if no dialog is open. */
 export function askToClose(): boolean {
   const top = open.at(-1)
   if (top === undefined) return false
@@ -82,7 +82,7 @@ export function closeAll(): void { while (open.length > 0) closeDialog(open.at(-
 
 export function isModal(): boolean { return open.length > 0 }
 
-/** Asks before something that cannot be taken back; Esc says no. */
+/** Esc says no. */
 export function confirm(title: string, text: string, yes: TextName, no: TextName): Promise<boolean> {
   return new Promise(resolve => {
     let isSure = false
@@ -98,7 +98,7 @@ export function confirm(title: string, text: string, yes: TextName, no: TextName
   })
 }
 
-/** Focuses something if nothing has the focus, as after what had it was removed. */
+/** For after the focused element was removed. */
 export function keepFocus(): void {
   const { activeElement } = document
   if (activeElement instanceof HTMLElement && activeElement !== document.body && isThere(activeElement)) return
@@ -161,10 +161,9 @@ function makeSheet(dialog: HTMLElement, top: HTMLElement): void {
 const SHOWN_MS = 10_000
 const COPIED_MS = 2_000
 
-/** Something that can be done about a message, until its time is over. */
 export interface Offer {
   readonly label: string
-  /** Whether the end of the text may be cut, which is a name. */
+  /** Whether the end of the text, a name, may be cut. */
   readonly isBrief?: boolean
   act(): void
   onOver?(): void
@@ -174,11 +173,11 @@ const list = make('div', { className: 'messages', role: 'log' })
 const spoken = make('div', { id: 'spoken', className: 'unseen', role: 'status' })
 const counted = make('p', { id: 'idle', className: 'idle', hidden: true })
 area.append(counted, list, spoken)
-/** A finger that has touched something counts as being there until it touches something else. */
+/** A finger leaves `:hover` on the last element touched. */
 const byFinger = matchMedia('(pointer: coarse)')
 let untell = (): void => {}
 
-/** Tells something, in the place of what was told before; gives the function that takes it back. */
+/** Replaces the former message; gives the function that takes the new message back. */
 export function tell(text: string, offer?: Offer, isLasting: boolean = false): () => void {
   untell()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -215,16 +214,15 @@ export function clearMessages(): void {
   announce('')
 }
 
-/** Says something to those who listen, and shows nothing. */
+/** For screen readers only. */
 export function announce(text: string): void { spoken.textContent = text }
 
-/** Shows how much time is left before the page locks; undefined ends that. */
+/** Undefined ends the count. */
 export function showCount(text: string | undefined): void {
   counted.hidden = text === undefined
   counted.textContent = text ?? ''
 }
 
-/** A button says for a moment that it has copied; that is read out, too. */
 export function sayCopied(button: HTMLElement): void {
   announce(say('copied'))
   const drawn = button.querySelector('use')?.getAttribute('href')?.slice(3)

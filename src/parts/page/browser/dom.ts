@@ -1,7 +1,4 @@
-/**
- * Makes elements, of which texts become text nodes and properties, never markup; and keeps a few choices in the page's
- * address, so that a reload finds them. Nothing is stored, and nothing of it is secret.
- */
+/** Makes elements from texts, never from markup; keeps a few choices, none of them secret, in the address. */
 
 type Properties<T> = { readonly [name in keyof T]?: T[name] | undefined }
 
@@ -36,7 +33,7 @@ export function setIcon(button: HTMLElement, name: string): void {
   button.querySelector('use')?.setAttribute('href', `#i-${name}`)
 }
 
-/** Whether an element can have the focus now: also one that only the pointer or the focus makes visible. */
+/** Elements that only the pointer or the focus makes visible count. */
 export function isThere(element: HTMLElement): boolean { return element.isConnected && element.checkVisibility() }
 
 export function describe(element: HTMLElement, by: HTMLElement): void {
@@ -53,10 +50,7 @@ export function remember(name: string, value: string): void {
   history.replaceState(history.state, '', `?${all}`)
 }
 
-/**
- * Catches the Back key, so that it closes what is open and does not leave the page. `onBack` gives `caught` if it has
- * done something, `leave` to leave, and `warned` if the next press is to leave.
- */
+/** The Back key closes what is open instead of leaving the page. `warned`: the next press leaves. */
 export function catchBack(onBack: () => 'caught' | 'leave' | 'warned'): void {
   let address = location.href
   let isArmed = history.state === 'caught'
@@ -66,7 +60,7 @@ export function catchBack(onBack: () => 'caught' | 'leave' | 'warned'): void {
     isArmed = true
     history.pushState('caught', '', address)
   }
-  // Browsers skip entries of the history that were made before a person did anything.
+  // Browsers skip history entries made before the first input.
   for (const input of ['pointerdown', 'keydown'] as const) addEventListener(input, arm, { capture: true })
   addEventListener('popstate', () => {
     if (!isArmed) return

@@ -1,4 +1,4 @@
-/** The dialog that creates an entry, or changes one. What was typed is only discarded when asked. */
+/** The dialog that creates or changes an entry. It never discards typed text unasked. */
 import type { EntryFields } from './answers.ts'
 import { confirm, openDialog } from './dialogs.ts'
 import { make, textButton } from './dom.ts'
@@ -6,41 +6,36 @@ import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
 import { PasswordField } from './password-field.ts'
 
-/** An entry that is edited, and the version of it that was opened. */
 export interface Edited {
   readonly id: number
   readonly tag: string | undefined
-  /** As it is stored; its secrets are not known to an account that may change an entry and not get it. */
+  /** Without secrets if the account may change an entry but not read it. */
   readonly fields: Partial<EntryFields>
 }
 
-/** What was typed, and into what; without an entry, for a new one. */
+/** For a new entry if `edited` is undefined. */
 export interface Draft {
   readonly edited: Edited | undefined
   readonly typed: Partial<EntryFields>
 }
 
-/** What is to be saved: the fields that were changed; all of them for a new entry. */
+/** The changed fields; all fields of a new entry. */
 export interface Changed {
   readonly edited: Edited | undefined
   readonly fields: Partial<EntryFields>
-  /** Another one each time that the editor is opened. */
+  /** Different each time that the editor opens. */
   readonly session: object
 }
 
 type Save = (changed: Changed, close: () => void) => Promise<Outcome>
 type Name = keyof EntryFields
 
-/** The editor that is open. */
 let current: { draft(): Draft | undefined } | undefined
 
-/** What was typed and not saved; undefined if there is nothing to lose. */
+/** Undefined if there is nothing to lose. */
 export function draftNow(): Draft | undefined { return current?.draft() }
 
-/**
- * Opens it on a version of an entry, or for a new one; with what was typed before. `save` closes it, unless it is open
- * on something else by then.
- */
+/** `save` closes the editor, unless that shows another entry meanwhile. */
 export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFields> = {}): void {
   if (current !== undefined) return
   const stored = edited?.fields ?? { url: '', notas: '' }
@@ -70,7 +65,7 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
     return save({ edited, fields, session }, close)
   })
 
-  /** The fields that are not as they were. An input takes no line breaks: what it cannot hold is not changed by it. */
+  /** An input drops line breaks: that alone is no change. */
   const changedFields = (): Partial<EntryFields> => {
     const changed = Object.entries(inputs).map(([name, { value }]) => [name as Name, value] as const)
       .filter(([name, value]) => value !== heldBy(name, edited?.fields[name] ?? ''))
@@ -83,7 +78,6 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
     const changed = changedFields()
     return Object.keys(changed).length === 0 ? undefined : { edited, typed: changed }
   }
-  /** The line of the stored password in the place of the field; "Change" makes the field. */
   const keepPassword = (): void => {
     const place = password.field.input.closest('.field')!
     const line = password.line(edited?.fields.password !== undefined, () => {
@@ -96,7 +90,7 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   const discard = async (): Promise<void> => {
     if (await confirm(say('discardTitle'), say('discardText'), 'discard', 'keep')) close()
   }
-  /** One step back: out of the generator, or out of the dialog; while it is saved there is no way back. */
+  /** Out of the generator first, then out of the dialog; not during a save. */
   const mayClose = (): boolean => {
     if (form.isBusy || password.closeGenerator()) return false
     const unsaved = draft()?.typed ?? {}
@@ -104,7 +98,7 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
     void discard()
     return false
   }
-  // Enter takes what is generated while the generator is open; with Ctrl it saves from anywhere.
+  // Enter takes the generated password while the generator is open; with Ctrl it saves.
   form.element.addEventListener('submit', event => {
     if (!password.isGenerating) return
     event.preventDefault()
@@ -126,7 +120,6 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   inputs.sistema.focus()
 }
 
-/** A text as its input has it. */
 function heldBy(name: Name, text: string): string {
   return name === 'notas' ? text.replace(/\r\n?/g, '\n') : text.replace(/[\r\n]/g, '')
 }

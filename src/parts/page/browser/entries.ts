@@ -1,11 +1,11 @@
-/** The entries that the page knows, without their secrets: sorted, searched, and changed without another request. */
+/** The known entries, without secrets: sorted, searched and changed without another request. */
 import type { Listed } from './answers.ts'
 import { webAddress } from './plain.ts'
 
 export const COLUMNS = ['sistema', 'usuario', 'changed'] as const
 export type Column = typeof COLUMNS[number]
 
-/** How the list is sorted; `changed` from the newest on unless reversed. */
+/** By `changed`: newest first unless reversed. */
 export interface Order {
   readonly by: Column
   readonly isReversed: boolean
@@ -30,7 +30,7 @@ export class Entries {
   get query(): string { return this.#query }
   get order(): Order { return this.#order }
 
-  /** Replaces all entries. An entry that is as it was stays the same object. */
+  /** An unchanged entry stays the same object, so its row stays. */
   load(entries: readonly Listed[]): void {
     const before = new Map(this.#known.map(one => [one.entry.id, one]))
     this.#known = entries.map(entry => {
@@ -45,7 +45,6 @@ export class Entries {
     this.#sort()
   }
 
-  /** Shows the entries whose system, user or address holds each word of the query. */
   search(query: string): void {
     this.#query = query
     this.#filter()
@@ -70,7 +69,7 @@ export class Entries {
 
   #sort(): void {
     const { by, isReversed } = this.#order
-    // The newest are the first ones; and of the oldest it is not known when.
+    // The oldest have no date.
     const sign = isReversed === (by === 'changed') ? 1 : -1
     const orders: readonly Column[] = [by, 'sistema', 'usuario']
     this.#known.sort((a, b) => {
@@ -103,12 +102,12 @@ function isAlike(a: Listed, b: Listed): boolean {
     a.reused === b.reused
 }
 
-/** Without case and accents; most texts have no accents, and looking for them takes longest. */
+/** Most texts have no accents, and removing accents takes longest. */
 function plain(text: string): string {
   return (/^[\0-\x7f]*$/.test(text) ? text : text.normalize('NFD').replace(/\p{M}+/gu, '')).toLowerCase()
 }
 
-/** Numbers within a text are sorted by their value: each is led by the number of its digits. */
+/** Sorts numbers by value: the count of digits leads each number. */
 function natural(text: string): string {
   return text.replace(/0*(\d+)/g, (_run, digits: string) => `0${String.fromCharCode(0x30 + digits.length)}${digits}`)
 }

@@ -1,4 +1,4 @@
-/** A form that is sent to the service: what is missing or refused is shown at its field, other failures above them. */
+/** A form sent to the service; each fault is shown at its field, other failures above the fields. */
 import { isWait, type Refusal } from './answers.ts'
 import { tell } from './dialogs.ts'
 import { describe, make } from './dom.ts'
@@ -6,7 +6,7 @@ import { explain, say } from './language.ts'
 import { sentences } from './plain.ts'
 import type { TextName } from './texts.ts'
 
-/** What went wrong, if anything did: a refusal, a refusal with what the page knows beyond it, or a text of the page. */
+/** A refusal, with or without a note of the page, or a text of the page; undefined: success. */
 export type Outcome = Refusal | { readonly refusal: Refusal, readonly note: TextName } | TextName | undefined
 
 export interface Field {
@@ -18,7 +18,6 @@ export interface Field {
   readonly below?: readonly HTMLElement[]
 }
 
-/** A form; `send` gets the texts of its fields by their names, with none that is required missing. */
 export class Form {
   readonly element: HTMLFormElement
   readonly #fields: readonly Field[]
@@ -34,7 +33,7 @@ export class Form {
     this.#button = button
     const id = `form-${fields[0]!.input.id}`
     this.element = make('form', { id, noValidate: true }, this.#alert, ...fields.map(fieldOf))
-    // It stands at the foot of a dialog, which does not scroll with the fields.
+    // Outside the form, at the dialog's foot, it stays in sight.
     button.setAttribute('form', this.element.id)
     this.element.addEventListener('submit', event => {
       event.preventDefault()
@@ -50,7 +49,7 @@ export class Form {
 
   submit(): void { this.element.requestSubmit() }
 
-  /** What is typed while a form is sent would be neither sent nor kept: its fields take nothing meanwhile. */
+  /** Text typed during a request would be lost. */
   #setBusy(isBusy: boolean): void {
     this.#isBusy = isBusy
     this.element.ariaBusy = this.#button.ariaBusy = isBusy ? 'true' : null
@@ -126,7 +125,7 @@ function setFault({ input }: Field, text: string): void {
   input.ariaInvalid = text === '' ? null : 'true'
 }
 
-/** Calls `each` with the seconds that are left, at last with 0; gives the function that stops it. */
+/** Calls `each` every second, at last with 0; gives the function that stops it. */
 export function countDown(seconds: number, each: (left: number) => void): () => void {
   const endMs = performance.now() + seconds * 1000
   const count = (): void => {

@@ -1,9 +1,9 @@
-/** Passwords by chance: each of the possible ones is as likely as any other. */
+/** Random passwords: each possible password is equally likely. */
 
-/** Fills an array with random numbers, as `crypto.getRandomValues` does. */
+/** As `crypto.getRandomValues` does. */
 export type Random = (into: Uint32Array) => unknown
 
-/** The classes of characters; without those that are easily taken for each other. */
+/** Without characters easily taken for another. */
 export const CLASSES = {
   lower: 'abcdefghijkmnopqrstuvwxyz',
   upper: 'ABCDEFGHJKLMNPQRSTUVWXYZ',
@@ -15,7 +15,7 @@ export type Class = keyof typeof CLASSES
 
 const RANGE = 2 ** 32
 
-/** A number from 0 to below `bound`, without modulo bias: what lies behind the last whole multiple is drawn again. */
+/** From 0 to below `bound`. Draws again beyond the last whole multiple: no modulo bias. */
 export function randomBelow(bound: number, random: Random): number {
   const one = new Uint32Array(1)
   const limit = RANGE - RANGE % bound
@@ -24,7 +24,7 @@ export function randomBelow(bound: number, random: Random): number {
   return one[0]! % bound
 }
 
-/** Characters of the classes, at least one of each: whole passwords are drawn until one is such. */
+/** At least one character of each class. Whole passwords are redrawn, so that all stay equally likely. */
 export function characters(length: number, classes: readonly Class[], random: Random): string {
   const alphabet = classes.map(name => CLASSES[name]).join('')
   for (;;) {
@@ -33,7 +33,7 @@ export function characters(length: number, classes: readonly Class[], random: Ra
   }
 }
 
-/** What a passphrase has besides its words, for services that ask for it: each is put to a word by chance. */
+/** Some services ask for these. */
 export interface Extras {
   readonly hasCapital: boolean
   readonly hasDigit: boolean
@@ -50,7 +50,7 @@ export function passphrase(count: number, words: readonly string[], extras: Extr
   return drawn.join('-')
 }
 
-/** How many bits there are to guess in draws with that many choices each. */
+/** The entropy of draws with that many choices each. */
 export function bitsOf(...choices: readonly number[]): number {
   return Math.floor(choices.reduce((sum, one) => sum + Math.log2(one), 0))
 }

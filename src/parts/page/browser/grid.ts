@@ -1,6 +1,6 @@
 /**
- * The list as a grid (WAI-ARIA Authoring Practices, "Grid"): one stop of the Tab key, and arrow keys within it. Rows
- * are as high as each other, and only those in sight are in the document; `aria-` attributes say which, of how many.
+ * The list as a grid (WAI-ARIA Authoring Practices, "Grid"). Only rows in sight are in the document, so all rows must
+ * have the same height.
  */
 import type { Listed } from './answers.ts'
 import { announce, area, keepFocus } from './dialogs.ts'
@@ -14,7 +14,6 @@ import type { TextName } from './texts.ts'
 const SPARE_ROWS = 6
 const MARKED_MS = 8_000
 
-/** The names of all columns, of which three sort. */
 const HEADERS: readonly TextName[] =
   ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copy']
 
@@ -37,7 +36,6 @@ export class Grid {
   #entries: readonly Listed[] = []
   #isDeleted = false
   #marked: number | undefined
-  /** Where the focus is, or where it goes when it enters the grid. */
   #place: Place = { index: 0, column: 0 }
   #rowPx = 0
   #isDue = false
@@ -61,7 +59,7 @@ export class Grid {
 
   get focused(): Listed | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
 
-  /** Shows entries; rows that were shown before stay, the focus with its entry. */
+  /** Rows and focus stay with their entries. */
   show(entries: readonly Listed[], order: Order, isDeleted: boolean): void {
     const hadFocus = this.#holder.contains(document.activeElement)
     const { id } = this.#entries[this.#place.index] ?? {}
@@ -79,7 +77,7 @@ export class Grid {
     if (hadFocus && !this.#holder.contains(document.activeElement)) this.#focusPlace()
   }
 
-  /** Creates all rows again: for another language, or other abilities. */
+  /** For another language, or other abilities. */
   renew(): void {
     const hadFocus = this.#holder.contains(document.activeElement)
     this.#clear()
@@ -93,10 +91,10 @@ export class Grid {
     this.#render()
   }
 
-  /** Focuses the row that had the focus last, or the nearest: its name, since a button could be pressed twice. */
+  /** Focuses the row's name: a button could be pressed twice. */
   focus(): void { this.#go({ ...this.#place, column: 0 }) }
 
-  /** Brings an entry into sight and focuses it, marked for a while if it is new; false if it is not shown. */
+  /** False if the entry is not shown. */
   focusOn(id: number, isNew: boolean = false): boolean {
     const index = this.#entries.findIndex(entry => entry.id === id)
     if (index < 0) return false
@@ -172,11 +170,10 @@ export class Grid {
     const first = Math.max(0, Math.floor(top / rowPx) - SPARE_ROWS)
     const last = Math.min(length - 1, Math.floor((top + innerHeight) / rowPx) + SPARE_ROWS)
     const wanted = new Set(Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i))
-    // The Tab key has to find the row with the focus, even if it was scrolled away.
+    // The Tab key must find the focused row, even out of sight.
     this.#put([...wanted.add(Math.min(this.#place.index, length - 1))].sort((a, b) => a - b))
   }
 
-  /** Puts the rows of these indices, and no others, into the document. */
   #put(indices: readonly number[]): void {
     const kept = new Set(indices.map(index => this.#entries[index]!))
     for (const [entry, row] of this.#rows) {
@@ -244,7 +241,7 @@ export class Grid {
     if (!(target instanceof Element) || entry === undefined || target.closest('a') !== null) return
     const button = target.closest<HTMLElement>('[data-act]')
     if (button !== null) return this.#options.onAct(button.dataset['act'] as Act, entry, button)
-    // A click that ends the selection of a text does not open its entry.
+    // A click that ends a selection of text does not open the entry.
     if (!this.#isDeleted && getSelection()?.isCollapsed !== false) this.#options.onAct('view', entry)
   }
 
@@ -267,7 +264,7 @@ export class Grid {
       event.preventDefault()
       this.#go(to)
     } else if (key === 'Enter' && target.role !== null && !this.#isDeleted) {
-      // What has the focus by then would be pressed, too.
+      // Otherwise Enter would also press whatever gets the focus.
       event.preventDefault()
       const entry = this.#entries[index]!
       announce(say('viewOf', { name: plainText(entry.sistema) }))

@@ -15,7 +15,7 @@ const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
   ['Ctrl B', 'keyCopyUser'], ['Ctrl C', 'keyCopy'], ['Ctrl Z', 'keyUndo'], ['Esc', 'keyBack'], ['?', 'keyHelp']
 ]
 
-/** Whether keys without Ctrl are used: a person who speaks to the machine would press them by accident. */
+/** Speech input would press single keys by accident. */
 export function usesSingleKeys(): boolean { return recall('keys') !== 'off' }
 
 export function languageSwitch(): HTMLElement {
@@ -52,7 +52,7 @@ export function openHelp(): void {
   })
 }
 
-/** Who is logged in, and what the account allows; `onPasswordChanged` is called when that ends the session. */
+/** `onPasswordChanged` is called when the change has ended the session. */
 export function openAccount(onPasswordChanged: () => void): void {
   const { name = '', email = '' } = api.user ?? {}
   const allowed = NAMED.filter(operation => rights.may(operation))
@@ -84,7 +84,7 @@ function openOwnPassword(onChanged: () => void): void {
     onChanged()
     return undefined
   })
-  // Programs that keep passwords find out by it whose this is.
+  // Password managers learn the account from it.
   form.element.prepend(make('input', {
     className: 'unseen', autocomplete: 'username', tabIndex: -1, ariaHidden: 'true', readOnly: true,
     value: api.user?.email

@@ -1,4 +1,4 @@
-/** What the page says, in the language of the browser, unless the address or a person chooses another. */
+/** The page's texts, in the browser's language unless the address or a person chooses another. */
 import { isWait, type Refusal } from './answers.ts'
 import { recall, remember } from './dom.ts'
 import { plainText, sentences } from './plain.ts'
@@ -7,14 +7,13 @@ import { TEXTS, type TextName } from './texts.ts'
 export type Language = keyof typeof TEXTS
 
 const DAY_MS = 86_400_000
-/** From the longest on: how many days one lasts. */
+/** Days; longest first. */
 const UNITS = [['year', 365], ['month', 30.44], ['day', 1]] as const
 
 let chosen: Language | undefined
 
 export function languageNow(): Language { return chosen ??= preferred() }
 
-/** Switches to another language; the caller shows the page again. */
 export function setLanguage(next: Language): void {
   chosen = next
   remember('lang', next)
@@ -24,7 +23,6 @@ export function say(name: TextName, filled: { readonly [name: string]: string | 
   return TEXTS[languageNow()][name].replace(/\{(\w+)\}/g, (_whole, key: string) => String(filled[key]))
 }
 
-/** A text that counts: `one` for 1, `many` otherwise. */
 export function sayCount(count: number, one: TextName, many: TextName): string {
   return say(count === 1 ? one : many, { count: number(count) })
 }
@@ -33,7 +31,7 @@ export function number(value: number): string { return value.toLocaleString(lang
 
 export function moment(time: string): string { return new Date(time).toLocaleString(languageNow()) }
 
-/** How long ago a moment was, in whole years, months or days ("3 months"); empty if it is not known. */
+/** In whole years, months or days ("3 months"); empty if unknown. */
 export function age(time: string | undefined, isAgo: boolean = false): string {
   const days = Math.floor((Date.now() - Date.parse(time ?? '')) / DAY_MS)
   if (Number.isNaN(days)) return ''
@@ -50,7 +48,7 @@ function preferred(): Language {
   return known === 'es' || known === 'en' ? known : 'en'
 }
 
-/** A refusal in words: a title, and a sentence; `secondsLeft` counts down what is left to wait. */
+/** A title and a sentence; `secondsLeft` counts down the wait. */
 export function explain(refusal: Refusal, secondsLeft: number = refusal.waitSeconds): readonly [string, string] {
   const { why, message, requestId } = refusal
   if (why === 'lost') return [say(navigator.onLine ? 'lostTitle' : 'offlineTitle'), say('lostText')]

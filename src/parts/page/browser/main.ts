@@ -38,7 +38,6 @@ catchBack(() => {
   return 'warned'
 })
 
-/** A line that drops for a moment is not told. */
 let untell = (): void => {}
 addEventListener('offline', () => setTimeout(() => {
   if (!navigator.onLine && isAtList()) untell = tell(say('offlineTitle'), undefined, true)
@@ -52,7 +51,6 @@ document.addEventListener('visibilitychange', () => {
 })
 void start()
 
-/** Asks for a login if the service has one, which it says itself; else for the list. */
 async function start(): Promise<void> {
   show({ name: 'loading' })
   const served = await api.served()
@@ -66,7 +64,7 @@ function controlKey(key: string): boolean {
   if (key === 'z') return !isTyping() && undoRemovals()
   const entry = grid.focused
   if (isModal() || entry === undefined || screenNow().name !== 'list') return false
-  // A selected text is copied as ever.
+  // Ctrl C still copies selected text.
   const isCopy = key === 'c' && getSelection()?.isCollapsed !== false
   if (!isCopy && key !== 'b') return false
   const asked = isCopy ? 'copy' : 'copyUser'
@@ -84,14 +82,14 @@ function singleKey(key: string): boolean {
   return true
 }
 
-/** Whether a key would take back what was typed: not in the empty search, which may have the focus at a deletion. */
+/** The empty search does not count: it may have the focus at a deletion. */
 function isTyping(): boolean {
   const { activeElement } = document
   if (activeElement instanceof HTMLInputElement) return activeElement.id !== 'query' || activeElement.value !== ''
   return activeElement instanceof HTMLTextAreaElement || activeElement instanceof HTMLSelectElement
 }
 
-/** Neither Enter that is held down acts on what comes next, nor the second click of two on what has come under it. */
+/** Held Enter must not act on what comes next, nor a second click on what moved under it. */
 function startPresses(): void {
   const stop = (event: Event): void => {
     event.preventDefault()
@@ -101,9 +99,9 @@ function startPresses(): void {
   let clicked: string | Element | null = null
   addEventListener('click', event => {
     const target = event.target as Element
-    // An entry that goes and comes back has another row.
+    // An entry that leaves and returns has a new row.
     const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
     if (event.detail > 1 && under !== clicked) stop(event)
-    else if (event.detail > 0) clicked = under // it is 0 if a key pressed the button
+    else if (event.detail > 0) clicked = under // 0 if a key pressed the button
   }, true)
 }

@@ -1,7 +1,6 @@
 /**
- * The password of an entry in the editor. One that is stored is a line with "Show" and "Change": no key can replace it,
- * and it is in the document only while it is shown. One that is typed is a masked field that keeps line breaks and
- * grows with them; it is never of the type that browsers offer to keep.
+ * The password in the editor. A stored password is a line with "Show" and "Change": no key can replace it. A typed
+ * password is a masked text area: browsers do not offer to store it.
  */
 import { iconButton, make, recall, remember, setIcon, textButton } from './dom.ts'
 import type { Field } from './form.ts'
@@ -11,9 +10,8 @@ import { linesIn } from './plain.ts'
 import { createSecret, REVEALED_MS } from './showing.ts'
 import { api } from './state.ts'
 
-/** Shorter ones are warned of. */
 const MIN_LENGTH = 12
-/** What is written for a letter. */
+/** Usual substitutes for letters. */
 const ALIKE: { readonly [character: string]: string } =
   { '@': 'a', '4': 'a', '0': 'o', '1': 'i', '!': 'i', '3': 'e', '$': 's', '5': 's', '7': 't' }
 
@@ -34,7 +32,7 @@ export class PasswordField {
   #generator: Generator | undefined
   #hiding: ReturnType<typeof setTimeout> | undefined
 
-  /** `stored` is the password of the entry; undefined for a new one. */
+  /** `stored` is undefined for a new entry. */
   constructor(stored: string | undefined, onKeep: () => void) {
     this.#stored = stored
     this.#peek.id = 'peek'
@@ -55,7 +53,6 @@ export class PasswordField {
     this.#input.addEventListener('keydown', event => this.#key(event))
   }
 
-  /** The line of the stored password; `onChange` is called by its button. */
   line(isReadable: boolean, onChange: () => void): HTMLElement {
     const change = textButton('link', say('change'), onChange)
     Object.assign(change, { id: 'change', ariaLabel: say('changeThis') })
@@ -65,13 +62,11 @@ export class PasswordField {
       make('div', { className: 'stored' }, text, button, change))
   }
 
-  /** What was typed; undefined as long as the stored password is kept. */
+  /** Undefined while the stored password is kept. */
   get typed(): string | undefined { return this.#input.isConnected ? this.#input.value : undefined }
 
-  /** Whether the generator is open, which takes Enter. */
   get isGenerating(): boolean { return this.#generator !== undefined }
 
-  /** Puts back what was typed before. */
   set(text: string): void {
     this.#input.value = text
     this.#typed()
@@ -79,10 +74,9 @@ export class PasswordField {
 
   focus(): void { this.#input.focus() }
 
-  /** Takes what the generator proposes. */
   useGenerated(): void { this.#generator?.use() }
 
-  /** Closes the generator; false if it was not open. */
+  /** False if it was not open. */
   closeGenerator(): boolean {
     if (!this.isGenerating) return false
     this.#toggleGenerator()
@@ -115,7 +109,7 @@ export class PasswordField {
     this.focus()
   }
 
-  /** Enter saves, but within a secret of several lines, and with Shift. */
+  /** Enter saves, except in a secret of several lines. */
   #key(event: KeyboardEvent): void {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing || linesIn(this.#input.value) > 1) return
     event.preventDefault()
@@ -129,7 +123,6 @@ export class PasswordField {
     void this.#say(this.#input.value)
   }
 
-  /** How many lines there are; what was generated has its bits; what was typed, a warning. */
   async #say(text: string): Promise<void> {
     const count = linesIn(text)
     const notes = count > 1 ? [sayCount(count, 'lines', 'lines')] : []
@@ -140,7 +133,6 @@ export class PasswordField {
   }
 }
 
-/** Whether a password is one of the commonest words, with digits and symbols around it or for its letters. */
 async function isCommon(text: string): Promise<boolean> {
   common ??= api.words('common').then(words => new Set(words), () => new Set<string>())
   const words = await common
@@ -150,7 +142,6 @@ async function isCommon(text: string): Promise<boolean> {
   return [plain, bare, lettersOf(plain).replace(/[^a-z]+/g, ''), lettersOf(bare)].some(one => words.has(one))
 }
 
-/** What was generated, and how many bits there are to guess in it. */
 interface Generated {
   readonly password: string
   readonly bits: number
@@ -158,17 +149,16 @@ interface Generated {
 
 interface Generator {
   readonly element: HTMLElement
-  /** Takes what is proposed. */
   use(): void
 }
 
 const random: Random = into => crypto.getRandomValues(into)
-/** What the slider means for each kind: least, most, and where it starts. */
+/** Least, most, start. */
 const LENGTHS = { characters: [8, 64, 20], words: [5, 10, 6] } as const
 const EXTRAS = ['capital', 'digit'] as const
 type Kind = keyof typeof LENGTHS
 
-/** The panel of the generator; its options are kept in the address. `onUse` gets what was chosen, if anything. */
+/** Its options are kept in the address. */
 function createGenerator(onUse: (generated: Generated | undefined) => void): Generator {
   const slider = make('input', { type: 'range', id: 'length' })
   const proposal = make('output', { id: 'proposal', className: 'code', dir: 'ltr' })
@@ -221,12 +211,11 @@ function createGenerator(onUse: (generated: Generated | undefined) => void): Gen
       Object.assign(textButton('main', say('use'), use), { id: 'use' })))
   element.addEventListener('input', async ({ target }) => {
     if (!(target instanceof HTMLInputElement)) return
-    // One class is always left.
     if (checkedIn(classes).length === 0) target.checked = true
     await setKind(target.type === 'radio' ? LENGTHS[kindNow()][2] : Number(slider.value))
     remember('generator', [kindNow(), slider.value, ...checkedIn(classes), ...checkedIn(extras)].join('.'))
   })
-  // The options of the address, as far as they make sense.
+  // The address may hold nonsense.
   const [kind = '', count, ...chosen] = (recall('generator') ?? '').split('.')
   const known = Object.keys(CLASSES).filter(name => chosen.includes(name))
   check(kinds, [kind === 'words' ? kind : 'characters'])
@@ -236,7 +225,6 @@ function createGenerator(onUse: (generated: Generated | undefined) => void): Gen
   return { element, use }
 }
 
-/** Boxes or radio buttons that look like buttons. */
 function choices(
   type: 'radio' | 'checkbox', name: 'kind' | 'classes' | 'extras', all: readonly (readonly [string, string])[]
 ): HTMLElement {

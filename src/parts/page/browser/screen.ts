@@ -1,4 +1,4 @@
-/** Brings the document to what is known: the bar, and below it the list, or what is shown in its place. */
+/** Brings the document to the state: the bar, and below it the list or a card. */
 import { act, create, loadList, toggleDeleted } from './acts.ts'
 import { isWait } from './answers.ts'
 import { Bar } from './bar.ts'
@@ -13,9 +13,9 @@ import { beginSession, loginCard } from './session.ts'
 import { deleted, entries, entriesNow, isAtList, page, rights, screenNow, show, type Screen } from './state.ts'
 import type { TextName } from './texts.ts'
 
-/** How long typing pauses before the number of hits is read out. */
+/** The pause in typing before the number of hits is read out. */
 const SPOKEN_AFTER_MS = 600
-/** Names of this machine: who is elsewhere reaches the service by another one. */
+/** Names of this machine, which do not reach it from elsewhere. */
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\]|.*\.localhost)$/
 
 export const grid: Grid = new Grid({ onAct: act, onSort: by => sort(by) })
@@ -28,7 +28,6 @@ let shown: Screen | undefined
 let stopCount = (): void => {}
 let spokenTimer: ReturnType<typeof setTimeout> | undefined
 
-/** Puts the page into the document; called once. */
 export function startScreen(): void {
   const order = recall('order') ?? ''
   const by = COLUMNS.find(one => order.endsWith(one)) ?? 'sistema'
@@ -152,7 +151,7 @@ function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HT
   stopCount = countDown(isWait(refusal) ? refusal.waitSeconds : 0, left => {
     sentence.textContent = explain(refusal, left)[1]
     button.ariaDisabled = left > 0 ? 'true' : null
-    // Read out once, and not each second.
+    // Read out once, not each second.
     alert.ariaLive = isWait(refusal) && left > 0 ? 'off' : 'assertive'
   })
   return alert
@@ -180,7 +179,6 @@ function search(query: string): void {
   grid.toTop()
 }
 
-/** Whether a key in the search was for the list. */
 function searchKey(key: string): boolean {
   const [first] = entriesNow().shown
   if (first === undefined) return false

@@ -1,4 +1,4 @@
-/** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
+/** Login, logout, the idle lock, and the end of a session. Typed text outlives the session, for the same person. */
 import { loadList, resume, stopActs } from './acts.ts'
 import { announce, clearMessages, closeAll, isModal, showCount, tell } from './dialogs.ts'
 import { make } from './dom.ts'
@@ -9,7 +9,7 @@ import { say } from './language.ts'
 import { api, deleted, entries, page, rights, screenNow, service, show } from './state.ts'
 import type { TextName } from './texts.ts'
 
-/** What was typed when the session ended, and by whom; undefined if there is no login. */
+/** `email` is undefined if there is no login. */
 let kept: { readonly draft: Draft, readonly email: string | undefined } | undefined
 
 export function startSession(): void {
@@ -18,12 +18,11 @@ export function startSession(): void {
   addEventListener('beforeunload', event => {
     if (kept !== undefined || draftNow() !== undefined) event.preventDefault()
   })
-  // Leaving ends the session; hiding the page (another tab or program, a locked phone) does not.
+  // Hiding the page (another tab, a locked phone) does not end the session.
   addEventListener('pagehide', leave)
   addEventListener('pageshow', event => { if (event.persisted) beginSession() })
 }
 
-/** Asks for a login if the service has one, else for the list. */
 export function beginSession(): void {
   if (!rights.isOpen) return askForLogin()
   startIdle()
@@ -32,20 +31,19 @@ export function beginSession(): void {
 
 export function askForLogin(): void { endSession(api.user === undefined ? 'loginNote' : 'ended') }
 
-/** Ends the session and asks for a login; the note says why. */
 export function endSession(note: TextName): void {
   keep()
   showLogin(note)
 }
 
 export async function logOut(note: TextName = 'loggedOut'): Promise<void> {
-  // As long as it is known whose it is.
+  // Later nobody knows whose text it is.
   if (note === 'loggedOut') kept = undefined
   else keep()
   const leaving = api.logout()
   showLogin(note)
   const answer = await leaving
-  // Without a valid token there was nothing left to revoke.
+  // Without a valid token there is nothing to revoke.
   const isOut = answer.ok || answer.why === 'login'
   if (!isOut && screenNow().name === 'login') show({ name: 'login', note: 'notRevoked' })
 }
@@ -81,9 +79,8 @@ async function logIn(email: string, password: string): Promise<Outcome> {
   return undefined
 }
 
-/** Loads the list, and gives back what was typed before, to the same person only. */
 async function load(): Promise<void> {
-  // At the start a person has not done anything yet.
+  // At the start the focus stays.
   const wasAsked = screenNow().name !== 'loading'
   show({ name: 'loading' })
   await loadList()
@@ -92,7 +89,7 @@ async function load(): Promise<void> {
   const { draft, email } = kept ?? {}
   kept = undefined
   if (draft === undefined || isModal()) return
-  // What was typed without a login goes to whoever logs in.
+  // Text typed without a login goes to the next person who logs in.
   if ((email ?? api.user?.email) === api.user?.email) resume(draft)
   else tell(say('draftDropped'))
 }
@@ -101,7 +98,7 @@ function keep(): void {
   const draft = draftNow()
   if (draft === undefined) return
   const { edited, typed } = draft
-  // Nobody asks for the stored password any more; it is not needed to save what was typed.
+  // Saving does not need the stored password, so it is not kept.
   const { password: _, ...fields } = edited?.fields ?? {}
   kept = { draft: { typed, edited: edited && { ...edited, fields } }, email: api.user?.email }
 }
@@ -112,7 +109,6 @@ function showLogin(note: TextName): void {
   page.focus()
 }
 
-/** Nothing of the session stays in the page. */
 function forget(): void {
   api.forget()
   rights.begin()
@@ -125,7 +121,7 @@ function forget(): void {
   page.clearSearch(true)
 }
 
-/** The page is left. What a browser keeps of it, to go back to, asks for a login. */
+/** If the browser goes back to the kept page, it asks for a login. */
 function leave(): void {
   kept = undefined
   void api.logout()
@@ -133,14 +129,13 @@ function leave(): void {
   show(rights.isOpen ? { name: 'loading' } : { name: 'login', note: 'loginNote' })
 }
 
-/** How long the page stays open without input, and how much of that is counted down. */
 const IDLE_MINUTES = 10
 const COUNTED_SECONDS = 60
-/** When the count is read out, which it is not each second. */
+/** Seconds left when the count is read out: each second would be too much. */
 const ANNOUNCED_SECONDS = [60, 20]
 const INPUTS = ['pointerdown', 'pointermove', 'wheel', 'touchmove', 'keydown', 'input', 'scroll'] as const
 
-/** The wall clock goes on while the machine sleeps, and nobody puts the steady one back. */
+/** The wall clock runs while the machine sleeps; nobody can set the steady clock back. */
 const clocks = (): readonly number[] => [Date.now(), performance.now()]
 let lastInput: readonly number[] = []
 let idleTimer: ReturnType<typeof setInterval> | undefined
@@ -157,7 +152,7 @@ function stopIdle(): void {
   showCount(undefined)
 }
 
-/** Input that comes after the time was over, as when a machine wakes up, does not prolong it. */
+/** Input after the time is over, as when a machine wakes up, must not prolong it. */
 function noteInput(): void {
   lookAtIdle()
   lastInput = clocks()

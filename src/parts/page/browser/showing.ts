@@ -1,4 +1,4 @@
-/** Shows what an entry holds, such that nothing is invisible or taken for something else; a secret only if asked. */
+/** Shows an entry so that nothing is invisible or ambiguous; secrets only if asked. */
 import type { Listed } from './answers.ts'
 import { icon, iconButton, make, setIcon } from './dom.ts'
 import { age, moment, say, sayCount } from './language.ts'
@@ -6,7 +6,7 @@ import { linesIn, numberOf, pieces, plainText, shortened, unseenIn, webAddress }
 import { rights } from './state.ts'
 import type { TextName } from './texts.ts'
 
-/** How much of a secret is shown character by character; what comes behind is plain text, so that no tab stops. */
+/** In characters: marking more would block the tab. */
 const MAX_MARKED_LENGTH = 2_000
 const HUES = 8
 
@@ -20,7 +20,7 @@ function userName(text: string): HTMLElement {
   return element
 }
 
-/** The name of a system; a long one is cut. That of a web address is its host, with the path behind it. */
+/** A web address shows its host, then its path; long names are cut. */
 export function nameOf(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
   const url = webAddress(text)
@@ -37,7 +37,6 @@ export function longText(text: string): HTMLElement {
   return element
 }
 
-/** The first letter of a system, or of its host, on a colour of its own. */
 export function tileOf(sistema: string): HTMLElement {
   const text = webAddress(sistema)?.host ?? sistema
   const tile = make('span', { className: 'tile', ariaHidden: 'true' })
@@ -47,7 +46,7 @@ export function tileOf(sistema: string): HTMLElement {
   return tile
 }
 
-/** A link that opens a web address in a new tab; undefined if the text is no such address. */
+/** Undefined if the text is no web address. */
 export function linkTo(text: string): HTMLAnchorElement | undefined {
   const url = webAddress(text)
   if (url === undefined) return undefined
@@ -58,10 +57,7 @@ export function linkTo(text: string): HTMLAnchorElement | undefined {
   }, icon('visit'))
 }
 
-/**
- * Shows a secret: digits and symbols are marked, so that 0 and O or 1 and l differ, spaces can be seen, and letters of
- * another script among Latin ones are marked as well. Its lines are lines.
- */
+/** Marks digits and symbols (0 and O look alike), spaces, and letters of another script among Latin letters. */
 function showSecret(element: Element, text: string): void {
   const head = text.slice(0, MAX_MARKED_LENGTH).replace(/[\ud800-\udbff]$/, '')
   element.replaceChildren()
@@ -103,19 +99,16 @@ const DOTS = '•'.repeat(8)
 
 export interface Secret {
   readonly text: HTMLElement
-  /** The button that shows it and hides it again; the focus stays on it. */
   readonly button: HTMLButtonElement
   show(): Promise<void>
 }
 
 interface SecretOptions {
-  /** Whether it is the notes, and not the password. */
   readonly isNotes?: boolean
-  /** Gives the secret as it is now; undefined if it cannot be shown, which was told. */
+  /** Undefined, after a message, if it cannot be shown. */
   read(): string | Promise<string | undefined>
 }
 
-/** Dots and a button; `button` stands for an icon with its label. */
 export function createSecret({ isNotes = false, read }: SecretOptions, button?: HTMLButtonElement): Secret {
   const labels = isNotes ? ['revealNotes', 'hideNotes'] as const : ['revealThis', 'hideThis'] as const
   const toggle = button ?? iconButton('eye', '')
@@ -158,7 +151,6 @@ const ICONS: { readonly [act in Act]: string } = {
   view: 'eye', reveal: 'eye', copy: 'copy', copyUser: 'copy-user', edit: 'edit', remove: 'delete', restore: 'restore'
 }
 
-/** A new row for an entry; one that is deleted can only be restored. */
 export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
   const { sistema, usuario, url, changed, reused = 0 } = entry
   const name = plainText(webAddress(sistema)?.host ?? sistema)
@@ -194,12 +186,10 @@ export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
   return row
 }
 
-/** The elements of a row that the keyboard can reach; a narrow window shows fewer of them. */
 export function stopsOf(row: HTMLElement): readonly HTMLElement[] {
   return [...row.querySelectorAll<HTMLElement>('[data-stop]')].filter(one => one.checkVisibility())
 }
 
-/** A name that is cut shows whole under the pointer. */
 export function explainCut({ target }: Event): void {
   const cell = target instanceof Element ? target.closest<HTMLElement>('.system, .user') : null
   const name = cell?.querySelector('bdi')

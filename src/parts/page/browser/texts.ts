@@ -95,7 +95,6 @@ const SPANISH = {
   history_restored: 'restaurada', history_kept: 'conservada al compactar'
 }
 
-/** The name of a text. */
 export type TextName = keyof typeof SPANISH
 
 const ENGLISH: { readonly [name in TextName]: string } = {
@@ -193,5 +192,4 @@ const ENGLISH: { readonly [name in TextName]: string } = {
   history_restored: 'restored', history_kept: 'kept by a compaction'
 }
 
-/** The texts by language. */
 export const TEXTS: { readonly es: typeof ENGLISH, readonly en: typeof ENGLISH } = { es: SPANISH, en: ENGLISH }

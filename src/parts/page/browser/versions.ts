@@ -1,4 +1,4 @@
-/** Former versions of an entry, and two versions of one between which a person chooses. */
+/** The history of an entry, and the choice between two versions in a conflict. */
 import type { Change, EntryFields, Stored } from './answers.ts'
 import { openDialog } from './dialogs.ts'
 import { make, textButton } from './dom.ts'
@@ -7,10 +7,9 @@ import { plainText, sentences } from './plain.ts'
 import { createSecret, longText } from './showing.ts'
 import { api, rights } from './state.ts'
 
-/** The fields of an entry, those that are secret with dots. */
 const FIELDS = ['sistema', 'usuario', 'password', 'url', 'notas'] as const
 
-/** The history of an entry, closed; nothing of it is in the document until it is opened. */
+/** Nothing of it is in the document until it is opened. */
 export function historyOf(id: number): HTMLElement {
   const list = make('ol')
   const details = make('details', { id: 'history' }, make('summary', {}, say('history')), list)
@@ -38,10 +37,10 @@ function itemOf({ time, by, change, fields }: Change): HTMLElement {
   return make('li', {}, make('p', {}, facts.join(' · ')), ...lines)
 }
 
-/** What to do: save what was typed all the same, give it up, or go on editing, which loses nothing. */
+/** `back` goes on editing, and loses nothing. */
 export type Choice = 'mine' | 'theirs' | 'back'
 
-/** Shows what was typed beside what is stored now, which is undefined if the entry is gone for good; and asks. */
+/** `theirs` is undefined if the entry is gone for good. */
 export async function askWhich(id: number, mine: EntryFields, theirs: Stored | undefined): Promise<Choice> {
   const isGone = theirs?.isActive !== true
   const text = sentences(say(isGone ? 'conflictGone' : 'conflictChanged'), await lastChange(id))

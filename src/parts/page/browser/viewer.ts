@@ -1,4 +1,4 @@
-/** The dialog that shows an entry: to copy from it first of all. What is secret is asked for when it is to be shown. */
+/** The dialog that shows an entry; secrets are requested only when they are shown. */
 import type { Listed, Operation, Stored } from './answers.ts'
 import { openDialog } from './dialogs.ts'
 import { iconButton, make, textButton } from './dom.ts'
@@ -8,14 +8,13 @@ import { createSecret, linkTo, longText, nameOf, tileOf, type Act, type Secret }
 import { rights } from './state.ts'
 import { historyOf } from './versions.ts'
 
-/** A name that is longer is shown whole below the title, which has room for as much. */
+/** A longer name is also shown whole below the title. */
 const TITLE_LENGTH = 60
 
 interface ViewerActs {
   act(act: Act, entry: Listed, button: HTMLElement): void
-  /** Copies what is not secret. */
   copyText(text: string, button: HTMLElement): void
-  /** The entry as it is stored now; undefined if it may not be shown. */
+  /** Undefined if it may not be shown. */
   read(entry: Listed): Promise<Stored | undefined>
 }
 
@@ -28,12 +27,10 @@ interface Viewed {
 
 let viewed: Viewed | undefined
 
-/** The entry that is looked at. */
 export function entryInView(): Listed | undefined { return viewed?.entry }
 
 export function closeViewer(): void { viewed?.close() }
 
-/** Opens it; `isRevealed` shows the password at once. */
 export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs): void {
   const content = make('div', { className: 'view' })
   const own: Viewed = viewed = { acts, content, entry, close: () => {} }
@@ -53,7 +50,7 @@ export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs)
   first?.focus()
 }
 
-/** Shows the entry as it is now, if it is still the one that is looked at and has another name. */
+/** Only if its texts changed: drawing again hides a shown secret. */
 export function renewViewer(entry: Listed): void {
   if (viewed?.entry.id !== entry.id) return
   const isOther = (['sistema', 'usuario', 'url'] as const).some(name => viewed?.entry[name] !== entry[name])
@@ -91,7 +88,6 @@ function fill(own: Viewed): Secret {
   return password
 }
 
-/** A label, its value, and icons. */
 function rowOf(
   id: string, label: string, value: HTMLElement, buttons: readonly (HTMLElement | undefined)[]
 ): HTMLElement {
