@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-/** The operator program's entry; it loads nothing before the check of Node's version, as `server.ts`. */
+/** The operator's program; like `server.ts`, it first checks Node's version. */
 {
-  // Otherwise Node would open its debugger to every user of this machine.
+  // Node would open its debugger to every local user.
   process.on('SIGUSR1', () => {})
-  process.umask(0o077) // every file and socket is its owner's alone from its first moment
+  process.umask(0o077) // files and sockets are the owner's alone
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
     void import('./parts/operator/program.ts').then(async ({ runProgram }) => {

@@ -1,4 +1,4 @@
-/** Releases resources, the last opened first. Every release is attempted; then the first error is thrown. */
+/** Releases resources, the last opened first. All are tried; then the first error is thrown. */
 type Close = () => void | Promise<void>
 
 export class Closers {
@@ -6,7 +6,7 @@ export class Closers {
 
   add(close: Close): void { this.#open.push(close) }
 
-  /** Releases everything once, including resources added meanwhile. */
+  /** Once, including resources added meanwhile. */
   async close(): Promise<void> {
     const errors: unknown[] = []
     while (this.#open.length > 0) {

@@ -1,4 +1,4 @@
-/** The words of the contract. Texts that it leaves open are beside the code that answers with them. */
+/** The contract's words; texts that it leaves open are beside their code. */
 
 /** The operations with their default abilities (contract §1, §5.6). */
 export const OPERATIONS = {

@@ -1,4 +1,4 @@
-/** The core's settings: one table for reading, `--help` and the README. */
+/** The core's settings, for reading, `--help` and the README. */
 import type { AddressSet } from './http/client.ts'
 import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS, TOKENS_PER_USER
@@ -38,7 +38,7 @@ export interface SettingRow<T> {
   /** The value's name in `--help`. */
   readonly value: string
   readonly fallback: T
-  /** The default for people, if `fallback` does not say it. */
+  /** For people, if `fallback` does not say it. */
   readonly shown?: string
   readonly help: string
   readonly serverOnly?: boolean
@@ -59,7 +59,6 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-/** `journals` come from parts; `abilities` are defaults, as for `parseAbilities`. */
 export const coreSettings = (
   journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
 ): SettingRows<CoreSettings> => ({
@@ -102,7 +101,6 @@ export const coreSettings = (
       'or `memory`, which keeps nothing beyond the process.'].join('; '))
 })
 
-/** Embedders' options have the names in the program. */
 export function withNames<S>(rows: SettingRows<S>): SettingsTable<S> {
   const table = {} as { [K in keyof S]: Setting<S[K]> }
   for (const name of Object.keys(rows as object) as (keyof S & string)[]) {

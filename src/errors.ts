@@ -1,4 +1,4 @@
-/** Every expected failure. Any other error is a broken invariant, which a client sees as a bare 500. */
+/** Every expected failure. Other errors are broken invariants; clients see a bare 500. */
 const SENTENCES = {
   'setting-invalid': 'a setting is not valid',
   'folder-unusable': 'the data folder cannot be used',
@@ -41,11 +41,11 @@ export type FailureCode = keyof typeof SENTENCES
 /** An expected failure: a code for the program, a sentence for the operator. */
 export class Failure extends Error {
   readonly code: FailureCode
-  /** Of `input-invalid`: messages by field, as in an HTTP answer. */
+  /** Of `input-invalid`: messages by field. */
   readonly errors: FieldErrors | undefined
   readonly detail: string
 
-  /** `detail` must not hold a secret. */
+  /** `detail` must hold no secret. */
   constructor(code: FailureCode, detail: string, options: ErrorOptions & { readonly errors?: FieldErrors } = {}) {
     super(`${SENTENCES[code]}: ${detail}`, options)
     this.name = 'Failure'

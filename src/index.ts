@@ -1,6 +1,6 @@
 /**
- * What embedders import: services in their own process. A service sets no signal handlers, never ends the process, and
- * prints only to the given log.
+ * For embedders: services in their own process. A service sets no signal handlers, never ends the process, and prints
+ * only to the given log.
  */
 import { setMaxListeners } from 'node:events'
 import { readValues } from './read-settings.ts'
@@ -36,7 +36,7 @@ export interface Service {
   getPassword(id: number): Promise<Entry | undefined>
   /** Resolves once the entry is durable. */
   createPassword(fields: EntryFields): Promise<Entry>
-  /** Undefined for an unknown id; rejects with `entry-changed` if the entry is no longer `ifUnchanged`. */
+  /** Undefined for an unknown id. Rejects with `entry-changed` if the entry is not `ifUnchanged`. */
   updatePassword(id: number, changes: EntryChanges, options?: UpdateOptions): Promise<Entry | undefined>
   /** False for an unknown id. */
   deletePassword(id: number): Promise<boolean>
@@ -45,8 +45,8 @@ export interface Service {
     'revokeAll'
   > & { users(): Promise<ListedUser[]>, tokens(): Promise<ListedToken[]> }
   /**
-   * Answers a request below the prefix. On a Unix socket all clients share one limit, and `production` refuses them: no
-   * proxy there has an address to trust.
+   * Answers below the prefix. On a Unix socket all clients share one limit, and `production` refuses them: no proxy
+   * there has an address to trust.
    */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
@@ -64,7 +64,7 @@ export interface UpdateOptions {
   readonly ifUnchanged?: Entry | undefined
 }
 
-/** Settings: numbers and booleans as such, all others as text. */
+/** Settings: numbers and booleans as such, others as text. */
 export type Options = {
   readonly [K in keyof Settings]?:
     NonNullable<Settings[K]> extends string | number | boolean ? Settings[K] | undefined : string | undefined
@@ -169,7 +169,7 @@ function guarded(given: Log, isAccessLogged: boolean): Log {
     info: line => safely(() => given.info(line)),
     warn: line => safely(() => given.warn(line)),
     progress: (what, share) => safely(() => given.progress?.(what, share)),
-    // Its error must pass: the error says that the line is lost.
+    // Its error says that the line is lost.
     access: access && { write: line => ignoreRejection(access.write(line)), pendingBytes: () => access.pendingBytes() }
   }
 }
@@ -218,7 +218,7 @@ function embedded(
     handle: (request, response) => {
       const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
       if (socket === null) return void response.destroy() // the host has destroyed it
-      if (peerOf(socket) === undefined || socket.destroyed) return // its client is gone
+      if (peerOf(socket) === undefined || socket.destroyed) return
       if (response.headersSent || response.writableEnded) {
         log.warn('handle was given a request whose answer has begun; nothing was done')
         return

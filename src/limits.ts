@@ -1,7 +1,4 @@
-/**
- * The bounds of the program, the unit last in the name. Bounds that operators may change are settings, with their
- * defaults here.
- */
+/** The program's bounds, the unit last in the name, with the defaults of settings. */
 import { strict as assert } from 'node:assert'
 
 /** Request line and headers; above: 431. */
@@ -19,14 +16,14 @@ export const SMALL_PIECE_BYTES: number = 64
 /** RFC 5321 §4.5.3.1. */
 export const MAX_EMAIL_CHARACTERS: number = 254
 export const MAX_JSON_DEPTH_LEVELS: number = 64
-/** More than a body of the usual size can have. */
+/** More than usual bodies can have. */
 export const MAX_JSON_KEYS: number = 10_000
 
 /** From a connection's first byte to the end of the headers. */
 export const HEADERS_TIMEOUT_MS: number = 15_000
 /** From a request's first byte to the end of its body. */
 export const REQUEST_TIMEOUT_MS: number = 30_000
-/** The least time; clients are told. */
+/** At least; clients are told. */
 export const KEEP_ALIVE_TIMEOUT_MS: number = 65_000
 /** A reader's time for an answer, plus a second for each of these bytes. */
 export const ANSWER_TIMEOUT_MS: number = 60_000
@@ -44,14 +41,13 @@ export const SHORT_BODY_BYTES: number = 8 * 1024
 export const SEND_BYTES: number = 1024 * 1024
 /** The same if each reader has a copy, as over TLS. */
 export const SEND_COPIED_BYTES: number = 128 * 1024
-/** Each piece costs some bytes as well. */
+/** Each piece costs some bytes. */
 export const SEND_PIECES: number = 64
-/** Bytes thrown away behind a connection's last answer before the cut. */
+/** Thrown away behind a connection's last answer. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
 export const DRAIN_TIMEOUT_MS: number = 2_000
-/** A stop's wait for requests in flight. */
 export const SHUTDOWN_TIMEOUT_MS: number = 10_000
-/** Interval of closing idle connections during a stop, and the delay before the first time. */
+/** Between sweeps of idle connections; the first sweep waits as long. */
 export const SHUTDOWN_SWEEP_MS: number = 200
 
 export const CORS_MAX_AGE_SECONDS: number = 600
@@ -64,7 +60,6 @@ export const LAST_LINE_TIMEOUT_MS: number = 500
 export const RATE_LIMIT_REQUESTS: number = 60
 /** Default of `LOGIN_LIMIT`: logins a minute (contract §8.5). */
 export const LOGIN_LIMIT_REQUESTS: number = 6
-/** Default for tokens from logins. */
 export const TOKENS_PER_USER: number = 1_000
 /** Each hash takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2
@@ -79,13 +74,12 @@ export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
 /** In UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
 export const TOKEN_SWEEP_MS: number = 60_000
-/** A table has two generations; there are up to three tables. */
+/** Clients in one of a table's two generations; there are up to three tables. */
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
 /** Pairs of client and e-mail address in a generation. */
 export const MAX_LOGIN_PAIRS: number = 5_000
 
 export const MAX_COMMIT_RECORDS: number = 1024
-/** Turns of the event loop. */
 export const MAX_GATHER_TURNS: number = 16
 /** Bytes of events, as JSON, after which a write is full. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
@@ -106,7 +100,6 @@ export const MAX_WRITE_BYTES: number = MAX_LINE_BYTES + 2 * 1024 * 1024
 /** A device writes a sector completely or not at all. */
 export const SECTOR_BYTES: number = 512
 export const BLOCK_BYTES: number = 4096
-/** Requests are served between chunks. */
 export const READ_CHUNK_BYTES: number = 256 * 1024
 /** As JSON, so that every entry can be exported and imported. Larger entries of older versions stay. */
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
@@ -121,7 +114,7 @@ export const MAX_KEPT_TAGS: number = 16_384
 /** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
 
-/** Both programs call it at their start. */
+/** Both programs call it. */
 export function assertLimits(): void {
   assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
   assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')

@@ -1,10 +1,10 @@
-/** What the operator learns: messages and measurements. */
+/** Messages and measurements for the operator. */
 import { Buffer } from 'node:buffer'
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/route.ts'
 import type { Session } from './store/session.ts'
 
-/** Takes the operator's messages and the access log. */
+/** Messages and the access log. */
 export interface Log {
   info(line: string): void
   warn(line: string): void
@@ -44,24 +44,20 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
 }
 
 export interface Ended {
-  /** Undefined if the answer had none. */
   readonly id: string | undefined
   readonly method: string
   /** Undefined if no route was reached. */
   readonly route: Route | undefined
-  /** 0 if there is none. */
   readonly entry: number
   readonly client: string
   readonly session: Session | undefined
   readonly logged: Reply['logged']
   readonly status: number
-  /** From the head to the answer. */
   readonly ms: number
 }
 
 export interface Observer {
   requestEnded?(ended: Ended): void
-  /** `address` is the peer's. */
   malformedRefused?(status: number, address: string): void
   journalWritten?(ms: number, isMade: boolean): void
 }

@@ -11,7 +11,7 @@ import { VERSION } from './version.ts'
 const ERROR = 3
 const WARNING = 4
 
-/** Node's own write to a file ignores a short write on a full disk. */
+/** Node's own write ignores a short write on a full disk. */
 function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
   if (!disk.openStat(stream.fd).isFile) return line => { stream.write(line) }
   return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
@@ -26,12 +26,12 @@ function report(priority: number, line: string): void {
   try {
     writeError(`${isJournal ? `<${priority}>` : ''}${line}\n`)
   } catch {
-    // There is nowhere else to report it.
+    // nowhere else to report it
   }
 }
 
 async function main(): Promise<void> {
-  // A reader that goes away costs lines, not the service.
+  // A lost reader costs lines, not the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     const why = 'a paused terminal would hold up requests'
     throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
   }
-  // Messages must not come between the access log's JSON lines.
+  // Messages must not mix with the access log's JSON.
   const output = isLogged ? process.stderr : process.stdout
   const log: Log = {
     info: line => output.write(`${line}\n`),
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     throw error
   }
   const onStop = async (): Promise<void> => {
-    // Acknowledged changes are on the device, whatever fails here.
+    // Acknowledged changes are safe, whatever fails here.
     await service.close().catch(error => {
       log.warn(`the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`)
     })

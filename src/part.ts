@@ -18,9 +18,8 @@ export interface Part<S extends object = object> {
   readonly journals?: { readonly [name: string]: JournalKind<S> }
   /** Default abilities of its operations; another operation's name stands for that operation's ability. */
   readonly abilities?: { readonly [operation: string]: string }
-  /** Called before any request is served. It loads the rest of the part. */
+  /** Before any request is served; loads the rest of the part. */
   open?(context: PartContext<S>): Promise<OpenPart>
-  /** Commands of the operator's program. */
   commands?(): Promise<readonly Command[]>
 }
 
@@ -49,14 +48,13 @@ export interface PartContext<S extends object> {
   readonly accounts: Accounts | undefined
   /** Undefined for a journal in memory. */
   readonly journal: DurableJournal | undefined
-  /** A part may serve on its socket, which only the folder's owner can open. */
+  /** A part may serve on its socket, which only the owner can open. */
   readonly lock: Lock | undefined
-  /** The time of reading the journal. */
   readonly readMs: number
   readonly log: Log
   /** The path below which an embedder serves; empty for the program. */
   readonly prefix: string
-  /** Aborted at a stop, which need not wait for long work. */
+  /** A stop need not wait for long work. */
   readonly stopping: AbortSignal
   /** Complete once all parts are open. */
   routes(): readonly Route[]
@@ -65,7 +63,6 @@ export interface PartContext<S extends object> {
 
 export interface OpenPart {
   readonly routes?: readonly Route[]
-  /** Named at the start, for people. */
   readonly place?: { readonly name: string, readonly path: string }
   readonly observer?: Observer
   /** Called before the journal is closed. */

@@ -1,4 +1,4 @@
-/** The built-in parts. The README says how to remove a part. */
+/** The built-in parts; the README tells how to remove any. */
 export { accessLog } from './parts/access-log/part.ts'
 export { etcd } from './parts/etcd/part.ts'
 export { metrics } from './parts/metrics/part.ts'

@@ -1,4 +1,4 @@
-/** Reads settings from flags and variables; a flag beats its variable. */
+/** Settings from flags and variables; flags win. */
 import { parseArgs } from 'node:util'
 import { Failure } from './errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
@@ -45,7 +45,6 @@ export function calledAs(script: string = '', folder: string = '/'): string {
   return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
 }
 
-/** `nameOf` gives the caller's name of a flag. */
 export function readValues<S>(
   table: SettingsTable<S>, flags: Variables, env: Variables,
   nameOf: (name: string, flag: string) => string = (_, flag) => `--${flag}`

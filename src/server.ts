@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 /**
- * The program's entry. It loads nothing before the check of Node's version; even Node 10 must parse it: no static
- * import, no export, no top-level `await`.
+ * The program's entry. It checks Node's version first, so even Node 10 must parse it: no static import, export, or
+ * top-level `await`.
  */
 {
-  // Otherwise Node would open its debugger to every user of this machine.
+  // Node would open its debugger to every local user.
   process.on('SIGUSR1', () => {})
-  process.umask(0o077) // every file and socket is its owner's alone from its first moment
+  process.umask(0o077) // files and sockets are the owner's alone
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
     void import('./main.ts').then(({ runServer }) => runServer())

@@ -28,7 +28,6 @@ export interface Storage {
   readonly store: Store
   readonly journal: DurableJournal | undefined
   readonly lock: Lock | undefined
-  /** The time of reading the journal. */
   readonly readMs: number
   /** Waits for queued changes first. */
   close(): Promise<void>
@@ -76,7 +75,6 @@ export async function openStorage(
 
 export interface OpenService {
   readonly store: Store
-  /** Undefined in the open configuration. */
   readonly accounts: Accounts | undefined
   readonly pipeline: Pipeline
   listen(): Promise<string>

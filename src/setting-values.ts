@@ -49,7 +49,7 @@ export function parseMinutes(text: string): number {
   return fail(`a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
 }
 
-/** Origins of extensions or apps: chrome-extension://…, capacitor://localhost. */
+/** Of extensions or apps: chrome-extension://…, capacitor://localhost. */
 const OTHER_ORIGIN = /^(?!https?:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9_.-]+(:[1-9][0-9]{0,4})?$/
 
 /** An origin as a browser writes it. `*` would let every page in. */
@@ -69,9 +69,7 @@ export function parseHostName(text: string): string {
 
 const ANY_TOKEN = 'any'
 
-/**
- * The ability of each operation; undefined: any token. A default may name another operation, whose ability then counts.
- */
+/** Undefined: any token. A default may name another operation, whose ability then counts. */
 export function parseAbilities(
   defaults: { readonly [operation: string]: string }
 ): (text: string) => ReadonlyMap<string, string | undefined> {

@@ -1,4 +1,4 @@
-/** All settings, the core's and the parts'; their reading and their combinations. */
+/** All settings and their combinations. */
 import {
   coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
 } from './core-settings.ts'
@@ -25,7 +25,7 @@ export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
   ...PARTS.map(({ settings }) => settings)
 ))
 
-/** Throws `setting-invalid` with the setting's name. */
+/** Throws `setting-invalid`. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
   const flags = readFlags(SETTINGS, args)
   const settings = { ...readValues(SETTINGS, flags, env), isProduction: env['NODE_ENV'] === 'production' }

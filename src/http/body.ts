@@ -1,4 +1,4 @@
-/** A request's body: read, parsed, validated, and bounded in bytes and pieces. */
+/** A request's body: read, parsed, validated, and bounded. */
 import { Buffer } from 'node:buffer'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import {
@@ -16,7 +16,7 @@ import { sendContinue } from './send.ts'
 /** The event of a body that breaks off. */
 export const BROKEN = 'broken'
 
-/** A missing body is an empty object; throws a reply. */
+/** A missing body is an empty object. Throws replies. */
 export async function bodyOf(
   request: IncomingMessage, response: ServerResponse, head: Head, shape: Shape, maxBytes: number
 ): Promise<unknown> {
@@ -121,7 +121,7 @@ function isBegun(request: IncomingMessage): boolean {
   return request.readableDidRead || request.readableEncoding !== null || request.listenerCount('readable') > 0
 }
 
-/** Throws a reply if it is no object. Express 4 leaves `{}` if it did not parse the body. */
+/** Throws replies. Express 4 leaves `{}` if parsing failed. */
 function parsedByHost(
   request: IncomingMessage & { readonly body?: unknown }, { 'content-length': length }: Head
 ): { readonly [field: string]: unknown } {
@@ -138,7 +138,7 @@ const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
 const PARAMETER = `[ \\t]*;(?:[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED}))?`
 const JSON_TYPE = new RegExp(`^application/json((?:${PARAMETER})*)[ \\t]*$`, 'i')
 
-/** By RFC 9112 §6.3; `json` is plain and in UTF-8. */
+/** RFC 9112 §6.3; `json` is plain and in UTF-8. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
   if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
   return isPlainJson(head) ? 'json' : 'other'

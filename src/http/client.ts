@@ -1,12 +1,10 @@
-/** The client of a request: its address behind proxies, and its key in the limits. */
+/** A request's client: its address behind proxies, and its key in limits. */
 import { Buffer } from 'node:buffer'
 import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
-/** The other end of a connection. */
 export interface Peer {
   /** Not mapped into IPv6; empty for a Unix socket. */
   readonly address: string
-  /** The limits count by it. */
   readonly key: string
   readonly isSecure: boolean
 }
@@ -25,7 +23,7 @@ export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
 /** By family: in one list, a range of IPv6 would hold the mapped IPv4 addresses. */
 export type AddressSet = { readonly [family in 'ipv4' | 'ipv6']: BlockList }
 
-/** Takes `10.0.0.0/8` and `::1`; undefined if malformed. A mapped address is IPv4, its prefix 96 bits longer. */
+/** Undefined if malformed. A mapped address is IPv4, its prefix 96 bits longer. */
 export function parseAddressSet(items: readonly string[]): AddressSet | undefined {
   const set = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const item of items) {
@@ -85,7 +83,7 @@ export function clientKey(address: string): string {
   return bare.includes(':') ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
-/** The next request mostly has the same host. */
+/** The next host is mostly the same. */
 const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
 
 /** Takes IP literals, `localhost` and allowed names, but no other domain, which may be a page's. */
@@ -98,7 +96,7 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
   return isAllowed
 }
 
-/** Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without Fetch Metadata. */
+/** Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without saying so. */
 function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
   const address = host.slice(1, -1)
@@ -115,7 +113,7 @@ function isMapped(address: string): boolean {
   return address.includes(':') && isIPv6(address) && groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
 }
 
-/** A mapped address becomes IPv4, without a zone (`%eth0`). */
+/** Without a zone (`%eth0`). */
 function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
   if (!isMapped(bare)) return bare
@@ -123,7 +121,7 @@ function unmapped(address: string): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
-/** The eight groups (RFC 4291 §2.2), as a URL has them. */
+/** RFC 4291 §2.2, as in a URL. */
 function groupsOf(address: string): readonly string[] {
   const bare = address.replace(/%.*$/, '')
   const [left = [], right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')

@@ -30,13 +30,13 @@ export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * MAX_HEADER_FIELDS
 }
 
-/** Works for malformed requests too; undefined if the field may have been dropped. */
+/** Undefined if it may have been dropped. */
 export function forwardedFor(request: IncomingMessage, head: Head | undefined): string | undefined {
   if (head !== undefined) return head['x-forwarded-for']
   return hasTooManyFields(request) ? undefined : request.headers['x-forwarded-for']?.toString()
 }
 
-/** Undefined if malformed, too long, or with a repeated field. */
+/** Undefined if malformed, with too many fields, or with a repeated field. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   if (hasTooManyFields(request)) return undefined
   const { method = '', httpVersion, rawHeaders } = request
@@ -63,7 +63,7 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
   return head
 }
 
-/** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
+/** RFC 6750 §2.1, the scheme in any case. */
 export function tokenIn({ authorization }: Head): string | undefined {
   return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }

@@ -1,7 +1,7 @@
 /**
- * A strict JSON parser over bytes (RFC 8259). Beyond `JSON.parse` it refuses invalid UTF-8 (§8.1), repeated keys (§4:
- * two readers may see two requests), too many keys, and deep nesting (§9). Objects are maps: `__proto__` is a plain
- * key, and the key 999 takes no room for 999 others.
+ * A strict JSON parser over bytes (RFC 8259). It refuses invalid UTF-8 (§8.1), repeated keys (§4: two readers may see
+ * two requests), too many keys, and deep nesting (§9). Objects are maps: `__proto__` is a plain key, and the key 999
+ * takes no room for others.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { MAX_JSON_KEYS } from '../limits.ts'
@@ -20,10 +20,7 @@ interface JsonFault {
   readonly column: number
 }
 
-/**
- * Levels deeper than `builtDepth` are only checked and come out empty: values may take many times their text's memory.
- * Never throws.
- */
+/** Levels deeper than `builtDepth` come out empty: values may take many times their text's memory. Never throws. */
 export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<Json> {
   if (!isUtf8(bytes)) return faultAt(bytes, firstInvalidByte(bytes), 'is not valid UTF-8')
   try {
@@ -52,7 +49,7 @@ const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d]
 const ESCAPED: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'))
 const NOTHING: JsonObject = new Map()
 
-/** No `Error`: a hostile body would make us pay for its stack. */
+/** A hostile body would make us pay for an `Error`'s stack. */
 class Fault {
   readonly at: number
   readonly text: string
@@ -78,7 +75,7 @@ class Parser {
     return value
   }
 
-  /** Skips white space (§2), not the byte after it. */
+  /** Skips white space (§2). */
   #peek(): number | undefined {
     let byte = this.#bytes[this.#at]
     while (isSpace(byte)) byte = this.#bytes[++this.#at]
@@ -165,7 +162,7 @@ class Parser {
       hasEscapes = true
       this.#escape()
     }
-    // Joined piece by piece, a text of escapes would take 16 times its length.
+    // Joined, a text of escapes would take 16 times its length.
     if (hasEscapes) return JSON.parse(bytes.toString('utf8', start - 1, this.#at)) as string
     return bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at - 1)
   }
@@ -213,7 +210,7 @@ function isHexDigit(byte: number = 0): boolean {
   return isDigit(byte) || (lower >= LOWER_A && lower <= LOWER_F)
 }
 
-/** The decoder puts U+FFFD in its place. */
+/** Where the decoder puts U+FFFD. */
 function firstInvalidByte(bytes: Buffer): number {
   const decoded = Buffer.from(bytes.toString())
   let at = decoded.findIndex((byte, i) => byte !== bytes[i])

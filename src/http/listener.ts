@@ -1,7 +1,7 @@
 /**
- * The listener: a bounded `node:http` server. If all connections are taken, a connection that waits for a head gives
- * way. A request that comes before the previous answer is not carried out: that answer ends the connection (RFC 9112
- * §9.3.2, §9.6), so a client knows which requests to repeat.
+ * The listener: a bounded `node:http` server. If all connections are taken, a waiting connection gives way. A request
+ * before the previous answer is not carried out: that answer ends the connection (RFC 9112 §9.3.2, §9.6), so a client
+ * knows which requests to repeat.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -24,7 +24,7 @@ export type Handle = (request: IncomingMessage, response: ServerResponse) => voi
 export interface Listener {
   readonly port: number
   connections(): number
-  /** Throws on an invalid certificate and keeps the old one. Undefined over TCP. */
+  /** Throws on an invalid certificate and keeps the old. Undefined over TCP. */
   readonly renew: ((certificate: Certificate) => void) | undefined
   /** Finishes requests in flight; cuts the rest after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
@@ -32,9 +32,9 @@ export interface Listener {
 
 export interface ListenOptions {
   readonly certificate?: Certificate | undefined
-  /** Proxies do not give way: each has many clients. */
+  /** Proxies do not give way: they have many clients. */
   readonly trustedProxies?: AddressSet | undefined
-  /** Names and values in turn, for every answer. */
+  /** Names and values in turn. */
   readonly headers?: readonly string[]
   /** Called for refusals of malformed requests. */
   readonly onRefusal?: ((status: number, address: string) => void) | undefined
@@ -94,7 +94,7 @@ function withBounds(server: Server): Server {
   server.timeout = 0
   // Lets `readHead` see too many fields: node:http drops them silently, and counts by 32.
   server.maxHeadersCount = MAX_HEADER_FIELDS + 32
-  // A client may end its side after a request; the option has no other name.
+  // Clients may end their side after a request; the option has no other name.
   Object.assign(server, { httpAllowHalfOpen: true })
   // Idle for node:http may still be sending; `destroyIdle` knows better.
   server.closeIdleConnections = () => {}
@@ -109,7 +109,7 @@ function mostConnections(): number {
   return Math.min(MAX_CONNECTIONS, descriptors - Math.min(DESCRIPTOR_RESERVE, descriptors / 2))
 }
 
-/** Undefined for errors of the connection itself. */
+/** Undefined for the connection's own errors. */
 function statusOf(code: string): Refused | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
   if (code === 'HPE_HEADER_OVERFLOW') return 431
@@ -142,7 +142,7 @@ interface Connection {
   isRefused: boolean
 }
 
-/** A look-up in a map would cost as much as all guards of a request. */
+/** A look-up in a map would cost as much as a request's guards. */
 const CONNECTION: unique symbol = Symbol('connection')
 type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
 
@@ -154,7 +154,6 @@ export class Connections {
   readonly all: Set<Connection> = new Set()
   /** The longest wait first: before a first request, between requests, proxies. */
   readonly #waiting = { fresh: new Set<Connection>(), idle: new Set<Connection>(), exempt: new Set<Connection>() }
-  /** By addresses and ports. */
   readonly #shakingHands = new Map<string, Connection>()
 
   constructor(handle: Handle, isTls: boolean, most: number, options: ListenOptions) {
@@ -183,7 +182,6 @@ export class Connections {
     })
   }
 
-  /** After a handshake, the connection has another socket. */
   secure(socket: KnownSocket): void {
     const place = placeOf(socket)
     const connection = this.#shakingHands.get(place)
@@ -231,7 +229,7 @@ export class Connections {
       return
     }
     if (isBody && answer.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // the body's reader answers
-    // Behind a CONNECT, node:http does not pass `drain` on.
+    // Behind a CONNECT, node:http passes no `drain` on.
     if (socket.listenerCount('drain') === 0) socket.on('drain', () => answer.emit('drain'))
     if (!answer.headersSent) return endWith(answer)
     endAfterAnswer(socket)
@@ -291,7 +289,6 @@ export class Connections {
   }
 }
 
-/** The handshake's socket and the later socket share it. */
 function placeOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -1,7 +1,7 @@
 /**
- * The rate limit: a sliding window of a minute in one-second buckets (contract §8). Refused requests do not count. The
- * table has two generations of clients. A client that is seen moves to the younger generation. If that is full, or a
- * minute old, it replaces the older one, so memory stays bounded.
+ * The rate limit: a sliding minute in one-second buckets (contract §8). Refused requests do not count. The table has
+ * two generations: a client that is seen moves to the younger. If the younger is full, or a minute old, it replaces the
+ * older, so memory is bounded.
  */
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
 
@@ -23,7 +23,7 @@ interface Client {
   second: number
 }
 
-/** Decides which requests may pass (contract §8.1). */
+/** Decides which requests pass (contract §8.1). */
 export class RateLimit {
   readonly #limit: number
   readonly #nowMs: () => number
@@ -32,7 +32,7 @@ export class RateLimit {
   #old = new Map<string, Client>()
   #youngSinceSecond = 0
 
-  /** `nowMs` is monotonic; `maxClients` bounds each generation. */
+  /** `maxClients` bounds each generation. */
   constructor(limit: number, nowMs: () => number, maxClients: number = MAX_RATE_LIMIT_CLIENTS) {
     this.#limit = limit
     this.#nowMs = nowMs
@@ -87,7 +87,6 @@ export class RateLimit {
   }
 }
 
-/** Empties the buckets of seconds without a request. */
 function advance(client: Client, second: number): void {
   const first = Math.max(client.second + 1, second - WINDOW_SECONDS + 1)
   for (let s = first; s <= second; s++) {

@@ -9,9 +9,8 @@ export interface Reply {
   readonly status: number
   readonly body?: Body
   readonly headers?: readonly string[]
-  /** By default JSON that must not be stored. */
+  /** By default JSON that is never stored. */
   readonly kind?: Kind
-  /** Whether it ends its connection. */
   readonly isLast?: boolean
   /** For the access log: the user, the token's hash, the entry. */
   readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number | 'all' }
@@ -28,7 +27,6 @@ export interface Kind {
 
 export const JSON_KIND: Kind = { type: 'application/json; charset=utf-8', cache: 'no-store' }
 
-/** HTTP's own texts; the contract has others. */
 export const HTTP_TEXTS = {
   400: 'Bad Request',
   404: 'Not Found',
@@ -59,7 +57,7 @@ export function statusReply(status: keyof typeof HTTP_TEXTS, headers: readonly s
   return messageReply(status, HTTP_TEXTS[status], headers)
 }
 
-/** Nothing was done; the client may try again. */
+/** Nothing was done; the client may retry. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 export const BAD_REQUEST: Reply = statusReply(400)
 export const TOO_MANY_FIELDS: Reply = statusReply(431)
@@ -69,14 +67,14 @@ export const NOT_FOUND: Reply = statusReply(404)
 export const UNEXPECTED: Reply = statusReply(417)
 export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
 export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
-/** Only in the open configuration: the host may be a web page's. */
+/** The host may be a web page's. */
 export const FOREIGN_HOST: Reply = messageReply(403,
   'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
 export const FOREIGN_ORIGIN: Reply = messageReply(403,
   'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
 export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
 export const TOO_LARGE: Reply = statusReply(413)
-/** Both fields say which bodies are taken (RFC 9110 §12.5.1, §12.5.3). */
+/** The fields say which bodies are taken (RFC 9110 §12.5.1, §12.5.3). */
 export const UNSUPPORTED: Reply = messageReply(415,
   'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
   ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
@@ -86,7 +84,7 @@ export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 export const PRECONDITION_FAILED: Reply = statusReply(412)
 export const READ_BEFORE: Reply = messageReply(500,
   'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.')
-/** Only for the log, with nginx's number. */
+/** Only for the log, by nginx's number. */
 export const CLIENT_GONE: Reply = { status: 499 }
 /** The Fetch standard's "CORS preflight". */
 export const PREFLIGHT: Reply = {
@@ -110,12 +108,12 @@ export function otherMethod(method: string, allow: readonly string[]): Reply {
 
 export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** Nothing was done; the client may try again. */
+/** Nothing was done; the client may retry. */
 const BUSY_FAILURES: readonly FailureCode[] = [
   'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed'
 ]
 
-/** Undefined if the failure is unexpected, or not for clients. */
+/** Undefined if unexpected, or not for clients. */
 export function failureReply(error: unknown, storingFailed: string | undefined): Reply | undefined {
   if (!(error instanceof Failure)) return undefined
   if (error.code === 'entry-changed') return PRECONDITION_FAILED

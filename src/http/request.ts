@@ -1,4 +1,4 @@
-/** The way of a request, from its head to its answer: see `carryOut`. */
+/** A request's way from head to answer: see `carryOut`. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { nowMs } from '../clock.ts'
@@ -16,7 +16,7 @@ import { failureReply, statusReply, type Reply } from './reply.ts'
 import type { Found, Route, Router } from './route.ts'
 import { endWith, sendReply } from './send.ts'
 
-/** An undefined option leaves its step out. */
+/** An undefined option skips its step. */
 export interface PipelineOptions {
   readonly router: Router
   readonly rateLimit?: RateLimit | undefined
@@ -25,18 +25,17 @@ export interface PipelineOptions {
   readonly trustedProxies?: AddressSet | undefined
   /** Refuses requests without HTTPS to this program or a trusted proxy. */
   readonly asksForHttps?: boolean
-  /** Only in the open configuration: names allowed in `Host`. */
+  /** Open configuration: names allowed in `Host`. */
   readonly guardedHosts?: ReadonlySet<string> | undefined
   /** Origins whose pages may read answers under `/api`. */
   readonly corsOrigins?: ReadonlySet<string> | undefined
-  /** Only in the protected configuration. */
+  /** Undefined in the open configuration. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
   readonly maxBodyBytes: number
-  /** Names and values in turn, for every answer. */
+  /** Names and values in turn. */
   readonly headers?: readonly string[]
   readonly observers?: readonly Observer[]
-  /** For the operator, not for clients. */
   readonly warn: (line: string) => void
 }
 
@@ -128,7 +127,7 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
 }
 
-/** `hasWarned`: the operator knows that the host answers too. */
+/** `hasWarned`: the operator knows that the host answers. */
 interface PipelineState { readonly isStopping: boolean, hasWarned: boolean }
 
 function begun(
@@ -167,7 +166,7 @@ function answer(options: PipelineOptions, asked: Asked, reply: Reply, state: Pip
   }
 }
 
-/** Gives the status for the log. */
+/** Gives the logged status. */
 function send(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): number {
   const { request, response, head, socket } = asked
   if (socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
@@ -180,7 +179,7 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
     return replies.CLIENT_GONE.status
   }
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
-  // Over TLS, thousands of chunks may be read before an answer is out.
+  // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
   sendReply(response, reply, extraFields(options, asked), isLast)
   return reply.status
@@ -209,7 +208,6 @@ function end({ observers = [] }: PipelineOptions, asked: Asked, status: number, 
   for (const one of observers) one.requestEnded?.(ended)
 }
 
-/** A stack only for unexpected errors. */
 function describe(error: unknown): string {
   return error instanceof Failure ? error.message : String(error instanceof Error && error.stack || error)
 }
@@ -239,14 +237,14 @@ function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 
-/** Answers a browser's question before a request (Fetch, "CORS preflight"; contract §5.8). */
+/** Fetch, "CORS preflight"; contract §5.8. */
 function answerPreflight({ corsOrigins }: PipelineOptions, { isUnderApi }: Asked, head: Head): void {
   const { method, origin, 'access-control-request-method': wanted } = head
   if (method !== 'OPTIONS' || !isUnderApi || wanted === undefined || origin === undefined) return
   throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
 }
 
-/** An invalid token is refused only if the route needs one. */
+/** An invalid token matters only if the route needs one. */
 function sessionOf({ authenticate }: PipelineOptions, head: Head): Session | undefined {
   const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token)
@@ -276,7 +274,7 @@ function foundFor({ found }: Asked, { expect, path, method }: Head): { readonly 
   return found
 }
 
-/** Whether it must know the latest writes; a create is decided in its turn. */
+/** A create is decided in its turn. */
 function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }

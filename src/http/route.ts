@@ -19,28 +19,26 @@ export interface Call<Body> {
 }
 
 export interface Route<Body = unknown> {
-  /** For settings and logs. */
   readonly operation: string
   readonly method: 'GET' | 'POST'
-  /** The last segment may be `{id}`. */
   readonly path: string
-  /** From the settings; undefined: any token. */
+  /** Undefined: any token. */
   readonly ability?: string | undefined
-  /** Needs no token. A public GET must tell nothing of stored data. */
+  /** A public GET must tell nothing of stored data. */
   readonly isPublic?: boolean
-  /** For a route about the token itself. */
+  /** About the token itself. */
   readonly takesAnyToken?: boolean
-  /** A probe on the same machine has no proxy. */
+  /** For probes on this machine, which have no proxy. */
   readonly allowsHttp?: boolean
-  /** By client address, besides the general limit. */
+  /** Besides the general limit. */
   readonly limit?: RateLimit | undefined
   /** Without a shape, the body is not read. */
   readonly shape?: Shape
   /** Answers before the body is read: an unknown id precedes a body's faults. */
   readonly before?: (id: number) => Reply | undefined
-  /** The 500's message if the journal fails; by default `Server Error`. */
+  /** The 500's message if the journal fails. */
   readonly storingFailed?: string
-  /** For `/openapi.json`, which knows the contract's routes. */
+  /** For `/openapi.json`; contract routes need none. */
   readonly description?: RouteDescription
   /** May throw a reply. */
   handle(call: Call<Body>): Reply | Promise<Reply>
@@ -48,7 +46,7 @@ export interface Route<Body = unknown> {
 
 export type Schema = { readonly [keyword: string]: unknown }
 
-/** For `/openapi.json`; names tie requests to answers. */
+/** Names tie requests to answers. */
 export interface RouteDescription {
   readonly tag: string
   readonly summary: string
@@ -60,12 +58,11 @@ export interface RouteDescription {
   readonly isBodyOptional?: boolean
   readonly honoursIfMatch?: boolean
   readonly bodies?: { readonly [name: string]: unknown }
-  /** With schemas, if they differ. */
   readonly answers: { readonly [name: string]: Reply }
   readonly schemas?: { readonly [name: string]: Schema }
 }
 
-/** Ties a body's type to its shape. */
+/** Ties the body's type to its shape. */
 export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shape: S }): Route {
   return route as Route
 }
@@ -88,12 +85,12 @@ export type Found =
 
 type Methods = Map<string, Route>
 
-/** Whole paths win over paths with an id. */
+/** Whole paths win over ids. */
 export class Router {
   readonly #whole = new Map<string, Methods>()
   readonly #beforeId = new Map<string, Methods>()
 
-  /** Throws on a repeated method and path, and on a misplaced `{`. */
+  /** Throws on a repeated route or a misplaced `{`. */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
       const [, path, id] = /^(\/[^{]*?)((?<=\/)\{id\})?$/.exec(route.path) ?? []
@@ -105,7 +102,7 @@ export class Router {
     }
   }
 
-  /** Takes a path without its query; HEAD finds GET. Never throws. */
+  /** HEAD finds GET. Never throws. */
   find(method: string, path: string): Found {
     let methods = this.#whole.get(path)
     let id = 0
@@ -122,7 +119,7 @@ export class Router {
   }
 }
 
-/** A canonical positive integer, percent-decoded (RFC 3986 §2.1); otherwise 0. */
+/** Percent-decoded (RFC 3986 §2.1) and canonical; otherwise 0. */
 function idFrom(segment: string): number {
   try {
     const text = segment.includes('%') ? decodeURIComponent(segment) : segment

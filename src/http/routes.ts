@@ -22,7 +22,7 @@ const DELETED = messageReply(200, TEXTS.deleted)
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
 
-/** A long text stays in pieces of its own. */
+/** A long text stays in its own piece. */
 function entryReply(text: string | Buffer, tag: string, before: string, behind: string): Reply {
   const body = typeof text === 'string' ? `${before}${text}${behind}` : [Buffer.from(before), text, Buffer.from(behind)]
   return { status: 200, body, headers: ['ETag', `"${tag}"`] }
@@ -31,7 +31,7 @@ function entryReply(text: string | Buffer, tag: string, before: string, behind: 
 const BEHIND_READ = ',"status":200}'
 const BEHIND_UPDATED = `,${JSON.stringify({ message: TEXTS.updated, status: 200 }).slice(1)}`
 
-/** Entity tags (RFC 9110 §8.8.3); quoted text may hold commas and asterisks. */
+/** Entity tags (RFC 9110 §8.8.3); quotes may hold commas and asterisks. */
 const TAGS = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))*$/
 
 /**
@@ -39,7 +39,7 @@ const TAGS = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:,[ \t,]*|$)
  */
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
-  // Not parsed: a waiting change holds no more than was sent.
+  // A waiting change holds no more than was sent.
   return (_entry, tag) =>
     tags.trim() === '*' || (TAGS.test(tags) && new RegExp(`(?<!W/)"${tag()}"`).test(tags))
 }
@@ -48,7 +48,7 @@ export function unknownIdIn({ state }: Commits): (id: number) => Reply | undefin
   return id => state.entries.has(id) ? undefined : UNKNOWN
 }
 
-/** `prefix` is the path below which they are served. */
+/** `prefix` is an embedder's path. */
 export function entryRoutes(store: Commits, prefix: string = ''): readonly Route[] {
   const { state } = store
   const unknownId = unknownIdIn(store)
@@ -86,7 +86,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       handle: async ({ head, id, body, session }) => {
         const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head))
         if (entry === undefined) return UNKNOWN
-        const text = entryText(entry) // as of this change; another may follow in the same write
+        const text = entryText(entry) // as of this change, not of another in the same write
         return entryReply(text, state.entries.tagOf(text), '{"password":', BEHIND_UPDATED)
       }
     }),
@@ -104,7 +104,9 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
 const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
 const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
 
-/** `loginLimit` is logins a minute and client, 0 for any number. A token lives `ttlMinutes`, or until it is revoked. */
+/**
+ * `loginLimit` is logins a minute and client, 0 for no limit. Without `ttlMinutes`, a token lives until it is revoked.
+ */
 export function sessionRoutes(
   accounts: Accounts, loginLimit: number, ttlMinutes: number | undefined
 ): readonly Route[] {

@@ -1,6 +1,6 @@
 /**
- * Sends replies over TCP and TLS, and behind a host's middleware. A long answer goes out in shared pieces, as its
- * reader takes them. A reader too slow for a modem is cut; memory for slow readers is bounded.
+ * Sends replies over TCP and TLS, and behind a host's middleware. Readers take a long answer in shared pieces. A reader
+ * slower than a modem is cut; memory for slow readers is bounded.
  */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -14,9 +14,7 @@ import {
   HTTP_TEXTS, JSON_KIND, OPTIONS_OF_SERVER, statusReply, type Body, type Pieces, type Refused, type Reply
 } from './reply.ts'
 
-/**
- * Sends 100 Continue (RFC 9110 §10.1.1), unless node:http has, as on servers that do not listen for `checkContinue`.
- */
+/** RFC 9110 §10.1.1. Without a `checkContinue` listener, node:http has sent it already. */
 export function sendContinue(response: ServerResponse & { readonly _sent100?: boolean }): void {
   if (response._sent100 !== true) response.writeContinue()
 }
@@ -29,7 +27,7 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   const { body = '' } = reply
   if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
     response.end(body)
-    // A host's middleware may end the answer later.
+    // Middleware may end the answer later.
     if (response.writableLength === 0 && response.writableEnded) return
     watch({ response, pieces: [], sinceMs: nowMs(), givenBytes: body.length })
     return
@@ -61,7 +59,7 @@ function bodyBytes(body: Body): number {
   return 'bytes' in body ? body.bytes : body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
-/** A whole message, for a request without a response object. */
+/** For requests without a response object. */
 export function rawRefusal(status: Refused, headers: readonly string[] = []): Buffer {
   const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
   const fields = fieldsOf(reply, [...headers, 'Connection', 'close'])
@@ -112,7 +110,7 @@ function * slicesOf(pieces: Iterable<Buffer>, mostBytes: number): Generator<Buff
   }
 }
 
-/** Answers not yet taken, the oldest first. */
+/** Not yet taken, the oldest first. */
 const unsent = new Set<Answer>()
 let looking: NodeJS.Timeout | undefined
 
@@ -180,7 +178,7 @@ interface Parsing {
  */
 export function endAfterAnswer(socket: Socket & Parsing): void {
   if (socket.parser) socket.parser.onIncoming = skip
-  socket.destroySoon = linger // called behind an answer with `Connection: close`
+  socket.destroySoon = linger // called after `Connection: close`
 }
 
 function skip(request: { upgrade?: boolean }): number {
@@ -188,7 +186,6 @@ function skip(request: { upgrade?: boolean }): number {
   return 2
 }
 
-/** Bounded in bytes and in time. */
 function linger(this: Socket): void {
   if (this.writableEnded) return
   this.end()

@@ -46,7 +46,7 @@ function assertFit({ cert, key }: Certificate): void {
 export interface FollowedCertificate {
   /** Throws `certificate-invalid`. */
   read(): Certificate
-  /** Calls `renew` whenever the files change. If it throws, the old certificate stays. */
+  /** Called on changes. If `renew` throws, the old certificate stays. */
   follow(renew: (certificate: Certificate) => void): void
   close(): void
 }
@@ -78,7 +78,7 @@ export function followCertificate(
       }
       fault = ''
     } catch (error) {
-      // Reported once: the files do not match while they are replaced.
+      // While files are replaced, they do not match for a moment: one report is enough.
       const why = error instanceof Failure ? error.message : systemCode(error)
       if (why !== fault) log.warn(`the certificate was not renewed, the old one stays: ${why}`)
       fault = why
