@@ -1,7 +1,7 @@
 /**
- * The access log: a JSON line for each request, never with a password, a token, a query or a body; JSON escapes control
- * characters, so that no value forges a line. A slow reader or a full disk loses lines, which are counted and reported
- * later, and delays no request. Lines for start and stop show when there was a log.
+ * The access log: a JSON line for each request, without passwords, tokens, queries and bodies; JSON escapes control
+ * characters, so no value forges a line. A slow reader or full disk loses lines, which are counted, and delays no
+ * request. Lines for start and stop show when there was a log.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -13,17 +13,17 @@ import { tokenId } from '../../store/session.ts'
 export interface LoggedRequest {
   readonly request: string
   readonly client: string
-  /** Whose token it came with, or who has logged in by it. */
+  /** Whose token it came with, or who logged in. */
   readonly user: number | null
-  /** The id of that token or the issued token; not the token. */
+  /** The id of that token, or of the issued token. */
   readonly token: string | null
   readonly method: string
-  /** The operation; null if no route was found. */
+  /** Null if no route was found. */
   readonly route: string | null
-  /** The id in the path, or of the created entry; `all` if all are given. */
+  /** From the path, or of the created entry; `all` if all are given. */
   readonly entry: number | 'all' | null
   readonly status: number
-  /** From the head to the answer. */
+  /** From head to answer. */
   readonly ms: number
 }
 
@@ -34,7 +34,7 @@ export class AccessLog implements Observer {
   #dropped = 0
   #fault: string | undefined
 
-  /** `wallMs`: milliseconds since 1970. `warn` gets a line when writing fails. */
+  /** `wallMs`: since 1970. */
   constructor(sink: AccessLogSink, wallMs: () => number, warn: (line: string) => void) {
     this.#sink = sink
     this.#wallMs = wallMs

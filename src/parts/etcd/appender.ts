@@ -1,20 +1,19 @@
 /**
- * The writing side of an instance. An append goes right after the newest record that this instance has applied, because
- * its events were decided on that record; `etcd-log.ts` says why a change is recorded once.
+ * The writing side of an instance. It appends right after the newest record applied here, because the events were
+ * decided on that record; `etcd-log.ts` says why a change is recorded once.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
 import { ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_WAIT_MS } from './etcd-limits.ts'
 import type { Follower } from './follower.ts'
 
-/** Gives the sealed lines of events that follow the newest record. */
 export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
-/** Decides again if other instances came first; rejects with `write-failed` after `ETCD_WRITE_TIMEOUT_MS`. */
+/** Rejects with `write-failed` if other instances came first for `ETCD_WRITE_TIMEOUT_MS`. */
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
-    let waitEndMs = Infinity // bounds the wait before an attempt, however many others come
+    let waitEndMs = Infinity // bounds all waits before an attempt
     try {
       while (performance.now() < endMs) {
         let events = decide()
@@ -42,10 +41,7 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
   }
 }
 
-/**
- * False: the lines are not there and never will be. Rejects with `journal-unreachable` if this is unknown, and with
- * another code only if they are not there.
- */
+/** False: the lines never will be there. Rejects with `journal-unreachable` if this is unknown. */
 async function attempt(follower: Follower, lines: readonly string[], endMs: number): Promise<boolean> {
   const { log, replica, turns } = follower
   const marker = log.marker!

@@ -1,7 +1,6 @@
-/** The commands that move a journal into etcd, and close, reopen or remove it there. */
+/** The commands that copy a journal into etcd, close, reopen and remove it. */
 import { UsageError, type Command } from '../command.ts'
 
-/** Loads `copy.ts` only when a command runs. */
 function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): Command['run'] {
   return async context => (await import('./copy.ts'))[name](context)
 }

@@ -1,4 +1,4 @@
-/** What the operator does with a whole journal in etcd: read, fill, close and remove it. */
+/** A whole journal in etcd, for the operator: read, fill, close, remove. */
 import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
@@ -16,9 +16,8 @@ import type { EtcdSettings } from './etcd-settings.ts'
 import { emptied, hadRecords, markerText, WAS_EMPTY, unusable, withoutMarker, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
-/** Rejects if a service runs on the folder, because its later changes would be lost. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
-  // Asking takes the lock if it is free, and keeps it until the copy is made.
+  // Asking takes a free lock, and keeps it until the copy is made.
   const { path, keyFile, bytes, records, head } = await store.ask('status', {})
   if (!store.hasLock) {
     const why = 'what it changes meanwhile would be lost'
@@ -69,7 +68,7 @@ export async function reopen({ store, terminal }: Context): Promise<void> {
   })
 }
 
-/** Removes the journal at the named prefix, even if the settings name another prefix. */
+/** Removes the named journal, whatever the settings say. */
 export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
   const settings = { ...settingsOf(store), etcdPrefix }
   terminal.noteJournal({ path: etcdPrefix, endpoints: settings.etcdEndpoints })
@@ -128,10 +127,7 @@ function changed({ prefix }: EtcdLog): OperatorError {
   return new OperatorError(`${prefix} was changed meanwhile; look again`)
 }
 
-/**
- * Reads and verifies the first `records`, or all; `path` is the prefix that the service has reported. Rejects as
- * `openEtcdJournal` does.
- */
+/** Verifies the first `records`, or all. Rejects as `openEtcdJournal` does. */
 export function readEtcd(
   settings: EtcdSettings, from: Pick<JournalSource, 'keys' | 'apply'> & Partial<JournalSource>
 ): Promise<Pick<Recovered, 'records' | 'head'>> {
@@ -150,14 +146,14 @@ export function readEtcd(
 }
 
 /**
- * Fills an empty prefix; `key` seals the records to come. Instances refuse the copy until `verify` has resolved.
- * Rejects with `OperatorError` if the prefix is in use, and with `journal-refused` if another copy interferes.
+ * Instances refuse the copy until `verify` has resolved. Rejects with `OperatorError` if the prefix is in use, and with
+ * `journal-refused` if another copy interferes.
  */
 export function fillEtcd(
   settings: EtcdSettings, key: string, lines: Iterable<string>, verify: () => Promise<void>
 ): Promise<void> {
   return withLog(settings, async log => {
-    // The text is this copy's alone. An incomplete copy is replaced; a journal is left as it is.
+    // No other copy has this text. An incomplete copy is replaced, a journal left alone.
     const copying = markerText({ key, state: 'copying' }, log.id)
     let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
     if (begun?.state === 'copying' && begun.text !== copying) {

@@ -1,9 +1,9 @@
 /**
- * A client of etcd's JSON gateway (etcd 3.4 and later): POSTs of JSON at `/v3/…`, with bytes in base64, 64-bit integers
- * as strings, and 0, empty and false left out. The body of a failure has gRPC's code and a message.
+ * A client of etcd's JSON gateway (etcd 3.4 and later): bytes are base64, 64-bit integers strings; 0, empty and false
+ * are left out; a failure has gRPC's code.
  *
- * A request is repeated at the next endpoint until its time is over, so a change must be worded to happen once
- * (`etcd-log.ts`). The first endpoint is the nearest: the client returns to it once it answers again.
+ * A request is repeated at the next endpoint, so a change must be worded to happen once (`etcd-log.ts`). The client
+ * returns to the first endpoint, the nearest, once it answers.
  */
 import { Buffer } from 'node:buffer'
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -17,17 +17,16 @@ import {
 import type { EtcdSettings } from './etcd-settings.ts'
 
 export interface EtcdAccess {
-  /** Origins: a scheme, a host, a port. */
   readonly endpoints: readonly string[]
-  /** The password is read for each login, because the operator may change it. */
+  /** `password` is called for each login, because the operator may change it. */
   readonly user?: { readonly name: string, readonly password: () => string } | undefined
-  /** PEM; without `ca`, Node's own authorities. */
+  /** PEM; without `ca`, Node's authorities. */
   readonly ca?: Buffer | undefined
   readonly cert?: Buffer | undefined
   readonly key?: Buffer | undefined
 }
 
-/** Throws `setting-invalid` if a named file cannot be read. */
+/** Throws `setting-invalid` if a file cannot be read. */
 export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
   const { etcdEndpoints: endpoints, etcdUser: name, etcdPasswordFile, etcdCa, etcdCert, etcdKey } = settings
   const read = (path: string | undefined): Buffer | undefined => {
@@ -43,14 +42,14 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
   return { endpoints, user, ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) }
 }
 
-/** gRPC's codes of failures that pass, or that another endpoint lacks: etcd starts, stops or has no leader. */
+/** gRPC's codes of failures that pass: etcd starts, stops or has no leader. */
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
 
 export const isFull = ({ message }: Error): boolean => /database space exceeded/.test(message)
 const MAKE_ROOM = 'compact and defragment it, or raise --quota-backend-bytes, then end its alarm (etcdctl alarm disarm)'
 
-/** The endpoint is not to blame: the request needs another token or a smaller answer. */
+/** The request needs another token or a smaller answer, not another endpoint. */
 class SameEndpoint extends Error {}
 
 const SILENT = new Error('no answer in time')
@@ -66,7 +65,6 @@ export class EtcdClient {
   readonly #agents: readonly [HttpAgent, HttpsAgent]
   /** The last endpoint that did not fail. */
   #at = 0
-  /** When to ask the first endpoint again. */
   #nextLookMs = 0
   #endWatch = (_why: Error): void => {}
   #token: string | undefined
@@ -80,9 +78,9 @@ export class EtcdClient {
   }
 
   /**
-   * `bodyOf` gets the attempt's number, from 0: a later attempt should ask for less, because the answer may have been
-   * too large or too slow. Rejects with `journal-unreachable` if no endpoint answers by `endMs`, with `journal-refused`
-   * and etcd's words, or with `journal-closed`.
+   * `bodyOf` gets the attempt, from 0: later attempts should ask for less, because the answer may have been too large
+   * or slow. Rejects with `journal-unreachable` after `endMs`, with `journal-refused` and etcd's words, or
+   * `journal-closed`.
    */
   async ask(path: string, bodyOf: (attempt: number) => object, endMs: number): Promise<any> {
     let why: string | undefined
@@ -97,7 +95,7 @@ export class EtcdClient {
         if (error instanceof Failure) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#leave(at)
-        // A last attempt that is cut off says less than an earlier answer.
+        // An earlier answer says more than a cut-off last attempt.
         if (error !== SILENT || why === undefined) why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
         if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs) throw new Failure('journal-unreachable', why)
       }
@@ -106,8 +104,8 @@ export class EtcdClient {
   }
 
   /**
-   * Resolves when the stream ends. Rejects if it cannot begin, is silent for `silenceMs`, or `take` throws, and if the
-   * client returns to the first endpoint.
+   * Rejects if the stream cannot begin or is silent for `silenceMs`, `take` throws, or the client returns to the first
+   * endpoint.
    */
   async follow(
     path: string, body: object, take: (message: any) => void, signal: AbortSignal,
@@ -135,7 +133,7 @@ export class EtcdClient {
         clearTimeout(timer)
       }
     } catch (error) {
-      // A member without a leader ends its watches and takes none; a silent member may have nothing to report.
+      // A member without a leader ends watches; a silent member may have no news.
       const isBlameless = signal.aborted || error === SILENT || error === RETURNED || error instanceof Failure
       if (!isBlameless) this.#leave(at)
       throw error
@@ -159,7 +157,7 @@ export class EtcdClient {
     try {
       await this.#askOnce(0, '/v3/kv/range', '{"key":"AA=="}', nowMs + ETCD_ATTEMPT_TIMEOUT_MS)
     } catch (error) {
-      if (!(error instanceof Failure)) return // a refusal is an answer: a member without a leader gives none
+      if (!(error instanceof Failure)) return // a refusal is an answer too
     }
     this.#at = 0
     this.#endWatch(RETURNED)
@@ -171,7 +169,7 @@ export class EtcdClient {
     const { status, answer } = await this.#exchange(at, path, text, token, endMs)
     if (status === 200) return answer
     const { code, message } = answer
-    // The token has expired, the member has forgotten it, or users were just changed.
+    // expired, forgotten by this member, or users were changed
     if (code === UNAUTHENTICATED || /auth store is old/.test(message)) {
       if (this.#token === token) this.#token = undefined
       throw isOld ? new SameEndpoint(message) : new Error(message)
@@ -219,7 +217,7 @@ export class EtcdClient {
     const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }
     if (signal !== undefined) options.signal = signal
     const request = (isTls ? requestHttps : requestHttp)(url, options)
-    // Once there is an answer, destroying the request would only report a cut-off.
+    // Destroying an answered request would only report a cut-off.
     let stopped: { destroy(why: Error): unknown } = request
     const response = new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', answer => { resolve(answer); stopped = answer })
@@ -235,16 +233,15 @@ function linesOf(take: (line: string) => void): (text: string) => void {
   return text => {
     rest += text
     if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message is too large')
-    if (!text.includes('\n')) return // so that a line in many chunks is split once
+    if (!text.includes('\n')) return
     const lines = rest.split('\n')
     rest = lines.pop()!
     for (const line of lines) if (line !== '') take(line)
   }
 }
 
-/** Throws if the answer is not the gateway's. */
 function answerOf(status: number, text: string): Answer {
-  // The gateway of etcd 3.4 sends a trailer in the body, after the JSON of a failure.
+  // etcd 3.4 sends a trailer in the body, after a failure's JSON.
   const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
   const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)
   if (isAnswer) return { status, answer: status === 200 ? answer : { ...answer, message: String(answer.message) } }

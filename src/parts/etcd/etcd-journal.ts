@@ -1,9 +1,7 @@
 /**
- * The journal in etcd, which several instances write (`appender.ts`) and follow (`follower.ts`), each with the whole
- * state in memory.
+ * The journal in etcd, which several instances write (`appender.ts`) and follow (`follower.ts`).
  *
- * **A read** first asks etcd, linearizably, for newer records, so it shows all that was acknowledged before. Waiting
- * reads share the question.
+ * **A read** first asks etcd, linearizably, for newer records, so it shows all that was acknowledged before.
  */
 import type { StorageSettings } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
@@ -26,9 +24,8 @@ import { Replica } from './replica.ts'
 import { Sealing } from './sealing.ts'
 
 /**
- * Reads and verifies all records. Rejects with `key-missing`, because the instances share a key that is made once,
- * `journal-missing`, `journal-unreachable`, `journal-refused`, `journal-damaged`, or `key-unknown` if the key file
- * lacks a key that sealed or is to seal.
+ * Rejects with `key-missing` (the instances share a key, made once), `journal-missing`, `journal-unreachable`,
+ * `journal-refused`, `journal-damaged`, or `key-unknown` if the key file lacks a needed key.
  */
 export async function openEtcdJournal(
   settings: EtcdSettings & StorageSettings, options: JournalOptions, apply: Apply
@@ -66,7 +63,7 @@ export async function openEtcdJournal(
       const { outage } = follower
       const asked = follower.ask()
       if (!staleReads || mustBeNewest === true) { await asked; return }
-      const known = asked.catch(() => {}) // asked in an outage too, to notice its end
+      const known = asked.catch(() => {}) // in an outage too, to notice its end
       if (outage === undefined) await known
     },
     tagKey: tagKeyOf(replica.firstKey === undefined ? sealing.key() : sealing.find(replica.firstKey)),
@@ -90,13 +87,13 @@ export async function openEtcdJournal(
   }
 }
 
-/** Gives whether it has made the journal, which then seals with `newKey`. */
+/** Gives whether it has made the journal. */
 async function start(
   follower: Follower, newKey: string | undefined, onProgress: (share: number) => void
 ): Promise<boolean> {
   const { log, sealing, replica } = follower
   const inTime = (ms: number): number => performance.now() + ms
-  // A read comes first: a full etcd refuses any request that may put something.
+  // Only a read: a full etcd refuses whatever may put something.
   const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   let isNew = false
   if (log.marker === undefined && newKey !== undefined) {

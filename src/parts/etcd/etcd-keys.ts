@@ -1,4 +1,4 @@
-/** The keys of a journal in etcd, in base64 for its JSON gateway. */
+/** The keys of a journal in etcd, in base64. */
 import { Buffer } from 'node:buffer'
 import { MAX_ETCD_TURN_MS } from './etcd-limits.ts'
 import { markerOf, type Marker } from './marker.ts'
@@ -12,14 +12,13 @@ export interface Stored {
 /** Before all records. */
 export const START: Stored = { seq: 0, text: '' }
 
-/** See `turns.ts`. */
 export interface Turn {
   readonly key: string
   readonly waitMs: number
   readonly revision: string
 }
 
-/** The gateway leaves out an empty value. */
+/** Without `value`: it is empty. */
 export interface KeyValue {
   readonly key: string
   readonly value?: string
@@ -27,18 +26,18 @@ export interface KeyValue {
   readonly mod_revision: string
 }
 
-/** From `key` up to, but without, `range_end`. */
+/** `range_end` is not included. */
 interface Range { readonly key: string, readonly range_end: string }
 
 const SEQ_DIGITS = 16
-/** Enough of a line to hold all that is not sealed, and the nonce. */
+/** Holds all that is not sealed, and the nonce. */
 const START_CHARACTERS = 256
 
 export class Keys {
   readonly #prefix: string
-  /** Sorts before all turns and records. */
+  /** Before all turns and records. */
   readonly marker: string
-  /** Sorts after all records, but before those of a prefix such as `PREFIX/2`. */
+  /** After all records, but before those of a prefix such as `PREFIX/2`. */
   readonly end: string
   readonly records: Range
   readonly turns: Range
@@ -54,12 +53,12 @@ export class Keys {
   record(seq: number): string { return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
   turn(id: string): string { return base64(`${this.#prefix}.turn/${id}`) }
 
-  /** Not by `limit`: etcd would still count all that follows. */
+  /** With `limit`, etcd would still count all that follows. */
   range(first: number, records: number): Range {
     return { key: this.record(first), range_end: this.record(first + records) }
   }
 
-  /** Compares only the beginning, which no other line has: the whole may be long. */
+  /** Compares the beginning, which no other line has: the whole may be long. */
   isAt({ seq, text }: Stored): object[] {
     const start = text.slice(0, Math.min(START_CHARACTERS, text.length - 1))
     const compared = { target: 'VALUE', key: this.record(seq) }

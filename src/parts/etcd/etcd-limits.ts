@@ -2,47 +2,44 @@
 import { strict as assert } from 'node:assert'
 import { MAX_LINE_BYTES } from '../../limits.ts'
 
-/** For one attempt at one endpoint, before the next endpoint is asked. */
+/** Then the next endpoint is asked. */
 export const ETCD_ATTEMPT_TIMEOUT_MS: number = 2_000
 export const ETCD_READ_TIMEOUT_MS: number = 5_000
-/** Before this time, a change may have waited as long in the queue. */
 export const ETCD_WRITE_TIMEOUT_MS: number = 5_000
 export const ETCD_RETRY_PAUSE_MS: number = 50
-/** The pause while the operator has to act: a missing key, damage. */
+/** While the operator has to act. */
 export const ETCD_FAULT_PAUSE_MS: number = 500
-/** How long a failed first endpoint is left alone. */
+/** Between questions to a failed first endpoint. */
 export const ETCD_LOOK_BACK_MS: number = 30_000
-/** Between questions whether etcd takes writes again. */
 export const ETCD_PROBE_PAUSE_MS: number = 1_000
-/** How long records may be missing before a report. */
+/** Then missing records are reported. */
 export const ETCD_BEHIND_MS: number = 1_000
-/** A watch silent for longer begins again: a paused or cut-off endpoint says nothing. */
+/** Longer silence begins the watch again: a cut-off endpoint says nothing. */
 export const ETCD_WATCH_SILENCE_MS: number = 10_000
-/** How long others wait for a turn, besides four times its last append; and at most. */
+/** How long others wait for a turn, besides four times its last append; at most. */
 export const ETCD_TURN_MS: number = 250
 export const MAX_ETCD_TURN_MS: number = 1_000
 /** For all waits before an attempt. */
 export const MAX_ETCD_WAIT_MS: number = 2_000
-/** How long an instance waits for others' next writes while none comes. */
+/** How long to wait for others' writes while none comes. */
 export const MAX_ETCD_PACE_MS: number = 400
-/** For so long after its last turn an instance counts as a concurrent writer. */
+/** For so long after its turn, an instance counts as writing too. */
 export const ETCD_RIVAL_MS: number = 10_000
-/** In one transaction. */
 export const MAX_ETCD_DROPPED_TURNS = 60
 export const MAX_ETCD_NAMED_KEYS = 20
 /** etcd's own `--max-txn-ops`. */
 const MAX_TXN_OPERATIONS = 128
-/** Leaves room to put the marker and remove a turn, or to take a turn under two conditions. */
+/** Leaves room to put the marker and change a turn. */
 export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 4
-/** Bytes after which a transaction takes no further record. */
+/** Then a transaction takes no further record. */
 export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024
-/** With what may come before it, within etcd's own `--max-request-bytes`. */
+/** With what may come before, within etcd's `--max-request-bytes`. */
 export const MAX_ETCD_RECORD_BYTES: number = 1280 * 1024
-/** The first page in records; later pages in bytes; and records at most. */
+/** Records of the first page; bytes of later pages; records at most. */
 export const ETCD_FIRST_PAGE_RECORDS: number = 128
 export const ETCD_PAGE_BYTES: number = 1024 * 1024
 export const MAX_ETCD_PAGE_RECORDS: number = 8_192
-/** A larger answer is asked for again in smaller parts. */
+/** A larger answer is asked for in parts. */
 export const MAX_ETCD_ANSWER_BYTES: number = 64 * 1024 * 1024
 
 assert.ok(MAX_ETCD_COMMIT_BYTES + MAX_ETCD_RECORD_BYTES <= 1.5 * 1024 * 1024 - 128 * 256, 'a commit fits a request')

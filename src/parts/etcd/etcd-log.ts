@@ -1,14 +1,14 @@
 /**
- * The journal's records as keys of etcd: `PREFIX/0000000000000001` and so on, each value a line just as in a file. A
- * key is put once and never changed; only the operator removes keys, all together, with the marker (`marker.ts`).
+ * The journal's records as keys of etcd, `PREFIX/0000000000000001` and so on, each value a line as in a file. A key is
+ * put once; only the operator removes keys, all together, with the marker (`marker.ts`).
  *
- * **A change is recorded once.** Every attempt of a batch requires that its key is absent, that the record before it
- * begins as this instance has read it, and that the marker has the revision that was read. A batch is decided again
- * only if another record was read at its place, or another revision of the marker. Neither is ever undone, so attempts
- * still on their way fail. Until then the same bytes are sent again, and etcd takes them once.
+ * **A change is recorded once.** Every attempt requires that its key is absent, and that the record before and the
+ * marker are as they were read. A batch is decided again only after another record at its place, or another marker, was
+ * read. Neither is ever undone, so attempts on their way fail. Until then the same bytes are sent again, and etcd takes
+ * them once.
  *
- * No other line begins the same, because of its nonce. So the keys are 1 to n without a gap, and an etcd restored from
- * a snapshot is noticed. A read requires the known marker and newest record too.
+ * A nonce makes each line's beginning unique, so the keys are 1 to n without a gap. A read requires the known marker
+ * and newest record too, so an etcd restored from a snapshot is noticed.
  */
 import { randomBytes } from 'node:crypto'
 import { Failure } from '../../errors.ts'
@@ -23,12 +23,11 @@ import { follow, type Change } from './watch.ts'
 
 export interface Page {
   readonly records: readonly Stored[]
-  /** How many records follow these at `revision`, a 64-bit integer. */
+  /** As of `revision`, a 64-bit integer. */
   readonly left: number
   readonly revision: string
 }
 
-/** What follows the given record at `revision`. */
 export interface Appended {
   readonly isMade: boolean
   readonly records: readonly Stored[]
@@ -43,14 +42,13 @@ export class EtcdLog {
   readonly prefix: string
   readonly #warn: (line: string) => void
   readonly #keys: Keys
-  /** Of this instance. */
   readonly id: string = randomBytes(8).toString('hex')
   readonly turnKey: string
-  /** As last read; undefined: never yet, or there is no journal. */
+  /** Undefined: not read yet, or there is no journal. */
   marker: Marker | undefined
   tookMs = 0
   #pageRecords = ETCD_FIRST_PAGE_RECORDS
-  /** Keys behind the records that are known to be no records. */
+  /** Keys behind the records that are no records. */
   #strangers = 0
 
   constructor(client: EtcdClient, prefix: string, warn: (line: string) => void = () => {}) {
@@ -62,8 +60,8 @@ export class EtcdLog {
   }
 
   /**
-   * Appends all lines, or none if other records follow (given), the marker has changed (then read), or the record is
-   * gone (none given). After a rejection they may have been appended, or may still be.
+   * Appends all lines or none. If none, it gives other records or reads a changed marker; without either, the record is
+   * gone. After a rejection, the lines may be there, or may still come.
    */
   async append(after: Stored, marker: Marker, lines: readonly string[], endMs: number): Promise<Appended> {
     const first = after.seq + 1
@@ -92,7 +90,6 @@ export class EtcdLog {
     return { isMade: false, records: this.#keys.recordsIn(responses[0].response_range.kvs), revision }
   }
 
-  /** A turn that was taken again stays. */
   async drop(turns: readonly Turn[], endMs: number): Promise<void> {
     await this.#client.ask('/v3/kv/txn', () => ({
       success: turns.slice(0, MAX_ETCD_DROPPED_TURNS).map(({ key, revision }) => ({ request_txn: {
@@ -102,9 +99,8 @@ export class EtcdLog {
   }
 
   /**
-   * Reads what follows a record, no older than this call, and a known marker again if it has changed. Rejects with
-   * `journal-missing` if the marker is gone, and with `journal-damaged` if the record is gone, a record before others
-   * is missing, or the marker forbids reading.
+   * No older than this call; reads a changed marker again. Rejects with `journal-missing` without the marker, and with
+   * `journal-damaged` if the record is gone, a gap follows it, or the marker forbids reading.
    */
   async after(record: Stored, endMs: number): Promise<Page> {
     const first = record.seq + 1
@@ -129,7 +125,7 @@ export class EtcdLog {
         throw new Failure('journal-missing', `${this.prefix}.key is no longer in etcd: ${why}`)
       }
       if (succeeded !== true && marker !== undefined && !isSame(marker, found!)) {
-        // Whatever its revision: an etcd made again, or from a snapshot, restarts with low revisions.
+        // Whatever its revision: an etcd from a snapshot restarts with low revisions.
         if (this.marker === marker) this.marker = found
         continue
       }
@@ -140,7 +136,7 @@ export class EtcdLog {
       const gap = records.findIndex(({ seq }, i) => seq !== first + i)
       if (gap >= 0) throw this.#isMissing(first + gap)
       const behind = Number(responses[1].response_range.count ?? 0)
-      const left = records.length < limit ? 0 : behind // then only keys of others should be behind it
+      const left = records.length < limit ? 0 : behind
       if (left === 0 && behind > this.#strangers) {
         const strangers = await this.#strangersFrom(first + limit, revision, endMs)
         if (strangers === undefined) throw this.#isMissing(first + records.length)
@@ -166,7 +162,7 @@ export class EtcdLog {
     return follow(this.#client, this.#keys, revision, take, signal)
   }
 
-  /** Counts the keys where records are: all, or up to a record. */
+  /** Counts the keys of records, up to `upTo` or all. */
   async look(endMs: number, upTo?: number): Promise<number> {
     const range = upTo === undefined ? this.#keys.records : this.#keys.range(1, upTo)
     const { responses } = await this.#client.ask('/v3/kv/txn', () => ({
@@ -181,7 +177,7 @@ export class EtcdLog {
     return this.#keys.recordsIn(kvs)[0]
   }
 
-  /** The condition never holds, so etcd only says whether it takes writes. */
+  /** The condition never holds: etcd only says whether it takes writes. */
   async probe(endMs: number): Promise<void> {
     await this.#client.ask('/v3/kv/txn', () => ({
       compare: [{ target: 'MOD', result: 'LESS', key: this.#keys.marker, mod_revision: '0' }],
@@ -190,9 +186,8 @@ export class EtcdLog {
   }
 
   /**
-   * `from` undefined: no marker. `isEmpty` requires that there are no records; `removes` removes them. Gives the marker
-   * as it is then, with another text if nothing was changed. `onMade` is called only if this attempt changed it, not if
-   * an earlier attempt did whose answer was lost.
+   * `isEmpty` requires that there are no records, `removes` removes them. Gives the marker as it is then. `onMade` is
+   * called only if this attempt changed it, not an earlier attempt whose answer was lost.
    */
   async change(
     from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false, onMade }: How = {}
@@ -212,7 +207,7 @@ export class EtcdLog {
     return found
   }
 
-  /** False, and nothing is removed, if the marker or the newest record has changed. */
+  /** False, with nothing removed, if the marker or record has changed. */
   async remove(from: Marker, newest: Stored, endMs: number): Promise<boolean> {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: [
@@ -224,7 +219,7 @@ export class EtcdLog {
       ],
       failure: [{ request_range: { key: this.#keys.marker } }]
     }), endMs)
-    return succeeded === true || markerIn(responses[0]) === undefined // an attempt whose answer was lost has done it
+    return succeeded === true || markerIn(responses[0]) === undefined // an attempt without an answer did it
   }
 
   get #waitMs(): string { return String(Math.ceil(ETCD_TURN_MS + 4 * this.tookMs)) }
@@ -238,7 +233,7 @@ export class EtcdLog {
 
   #isMissing(seq: number): Failure { return this.#damage(`record ${seq} is missing, others follow it`) }
 
-  /** The next page is twice as long at most, because its records may be longer. */
+  /** At most twice as long, because its records may be longer. */
   #fit(records: readonly Stored[], left: number): void {
     const bytes = records.reduce((sum, { text }) => sum + text.length, 0)
     const fitting = Math.floor(records.length * ETCD_PAGE_BYTES / Math.max(1, bytes))
@@ -251,5 +246,5 @@ function isSame(one: Marker, other: Marker): boolean {
   return one.revision === other.revision && one.text === other.text
 }
 
-/** Fewer records each time, because many may be too large an answer. */
+/** Many records may be too large an answer. */
 function pageOf(records: number, attempt: number): number { return Math.ceil(records / 8 ** attempt) }

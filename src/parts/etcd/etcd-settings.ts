@@ -29,7 +29,6 @@ export function settingsFault(settings: EtcdSettings & StorageSettings): string 
   return faults.find(([isFault]) => isFault)?.[1]
 }
 
-/** A scheme, a host, perhaps a port, and nothing else. */
 function serverOrigins(text: string): string[] {
   const items = parseList(text)
   const isOrigin = (item: string): boolean => /^https?:\/\/[^/?#@]+\/?$/.test(item) && URL.canParse(item)

@@ -1,8 +1,8 @@
 /**
  * Reads what other instances wrote, and knows why nothing can be read or written.
  *
- * **The watch** brings records early and keeps an idle instance up to date; no answer relies on it. After it ends or is
- * silent, all newer records are read before it begins again.
+ * **The watch** keeps an idle instance up to date; no answer relies on it. After it ends or is silent, all newer
+ * records are read first.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
@@ -19,7 +19,7 @@ import { singleFlight } from './single-flight.ts'
 import { Turns } from './turns.ts'
 import type { Change } from './watch.ts'
 
-/** Failures that end by themselves, or once the key file, the user or the room is right. */
+/** Failures that pass, perhaps once key file, user or room is right. */
 const PASSING: readonly FailureCode[] = [
   'journal-unreachable', 'journal-behind', 'journal-refused', 'key-unknown', 'key-invalid', 'folder-unusable'
 ]
@@ -31,15 +31,14 @@ export class Follower {
   readonly turns: Turns
   readonly #warn: (line: string) => void
   readonly #wallMs: () => number
-  /** Applies all that was written before the call, and gives its revision; callers share it. */
+  /** Applies all that was written before the call, and gives its revision. */
   readonly ask: () => Promise<string>
-  /** Why the newest records of others are unknown. */
+  /** Why new records of others are unknown. */
   outage: Failure | undefined
-  /** Why etcd took no write. */
   #refusal: Failure | undefined
   #fullSince: number | undefined
   #probing: NodeJS.Timeout | undefined
-  /** Since when there are more records than are read. */
+  /** `sinceMs`: since when there are more records. */
   #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
   #reported: string | undefined
   #isOpen = false
@@ -56,22 +55,19 @@ export class Follower {
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
-  /** Why records of others may be missing here. */
   get readFault(): Failure | undefined { return this.replica.broken ?? this.outage ?? this.#late() }
 
-  /** Why changes cannot be made. */
   get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
 
-  /** Undefined unless a full etcd is the trouble. */
+  /** While a full etcd is the trouble. */
   get fullSince(): number | undefined { return this.trouble === this.#refusal ? this.#fullSince : undefined }
 
-  /** Undefined unless `journal-behind` is the trouble. */
+  /** While `journal-behind` is the trouble. */
   get readPercent(): number | undefined {
     if (this.trouble?.code !== 'journal-behind' || this.#behind === undefined) return undefined
     return Math.floor(100 * this.#behind.seq / this.#behind.of)
   }
 
-  /** Why no append should be tried. */
   writeFault(): Failure | undefined {
     const { replica: { broken }, log: { marker, prefix }, outage } = this
     const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
@@ -94,7 +90,6 @@ export class Follower {
     this.#report()
   }
 
-  /** Watches until the journal is closed. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#isOpen = true
     let hasSaid = false
@@ -107,7 +102,7 @@ export class Follower {
         })
         await this.log.follow(revision, change => this.#see(change), signal)
       } catch (error) {
-        // `ask` reports why etcd does not answer; a watch may end at any time.
+        // `ask` reports outages; a watch may end at any time.
         if (error instanceof Failure && error.code === 'journal-refused' && pauseMs === ETCD_RETRY_PAUSE_MS) {
           pauseMs = ETCD_WATCH_SILENCE_MS
           const how = `its role should cover all keys from ${this.log.prefix}.key to ${this.log.prefix}/1`
@@ -123,7 +118,7 @@ export class Follower {
     this.#isOpen = false
   }
 
-  /** As `ask`, but not shared; `onPage` gets the newest applied record. */
+  /** As `ask`, but not shared. */
   async catchUp(endMs: () => number, onPage: (seq: number) => void = () => {}): Promise<string> {
     const { log, replica } = this
     const sinceMs = performance.now()
@@ -157,7 +152,7 @@ export class Follower {
   #see(change: Change): void {
     this.take(change.records)
     this.turns.see(change)
-    // The outage may be over, or something is there that no instance has put.
+    // the outage may be over, or others changed the keys
     const isAhead = (change.records.at(-1)?.seq ?? 0) > this.replica.newest.seq
     if (change.isOdd || isAhead || this.outage !== undefined) this.ask().catch(() => {})
   }
@@ -177,7 +172,7 @@ export class Follower {
     this.#fullSince = why !== undefined && isFull(why) ? this.#fullSince ?? this.#wallMs() : undefined
   }
 
-  /** Asks whether etcd takes writes again, because nobody else may ask. */
+  /** Nobody else may ask whether etcd takes writes again. */
   #probe(): void {
     this.#probing ??= setTimeout(async () => {
       this.#probing = undefined
@@ -192,7 +187,7 @@ export class Follower {
     }, ETCD_PROBE_PAUSE_MS).unref()
   }
 
-  /** Warns once when trouble begins, and once when it is over. */
+  /** Once when trouble begins, and once when it is over. */
   #report(): void {
     const { trouble } = this
     if (!this.#isOpen || trouble?.code === this.#reported) return

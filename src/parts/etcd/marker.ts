@@ -1,10 +1,10 @@
 /**
- * `PREFIX.key`, the marker, says that a journal is here, and what may be done with it. Its words:
+ * The marker `PREFIX.key` says that a journal is here, and what may be done with it. Its words:
  *
- * 1. the name of the key that all seal with;
- * 2. none before the first record, then `begun` or `copied`, so that deleted records are never taken for an empty
- *    journal; `copying` until a copy is whole; `closed` if no changes are taken;
- * 3. after `copying` and `copied` a word of that copy alone; after `closed` the time, and `empty` if it had no record.
+ * 1. the name of the key to seal with;
+ * 2. none before the first record, then `begun` or `copied`, so that deleted records never look like an empty journal;
+ *    `copying` until a copy is whole; `closed` for no changes;
+ * 3. after `copying` and `copied` a word of that copy alone; after `closed` the time, and `empty` without a record.
  */
 import { Failure } from '../../errors.ts'
 
@@ -26,7 +26,7 @@ export function markerText({ key, state }: Pick<Marker, 'key' | 'state'>, word =
   return [key, state === 'empty' ? '' : state, word].join(' ').trim()
 }
 
-/** The last word if a journal was closed before its first record. */
+/** The last word if closed before the first record. */
 export const WAS_EMPTY = 'empty'
 
 export function hadRecords({ state, text }: Marker): boolean {
@@ -45,13 +45,11 @@ export function unusable({ state, text }: Marker, prefix: string): Failure | und
   return new Failure('journal-damaged', `${what}; ${how}`)
 }
 
-/** Why nothing may be written. */
 export function closed({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state !== 'closed') return undefined
   return new Failure('journal-refused', `${prefix} is closed since ${text.split(' ')[2]}; journal reopen opens it`)
 }
 
-/** `keys`: how many are where records would be. */
 export function withoutMarker(prefix: string, keys: number): Failure {
   const how = keys === 0 ? 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy a copy'
     : `but ${keys} keys where its records would be: if they are records, put the name of the newest one's key there, ` +

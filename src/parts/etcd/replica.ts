@@ -6,7 +6,7 @@ import { verified, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
 interface Place extends Stored {
-  /** Whether its own line was applied there; undefined: no line yet. */
+  /** Whether its own line was applied; undefined: none yet. */
   isOurs?: boolean
 }
 
@@ -16,29 +16,28 @@ export class Replica {
   readonly #name: string
   newest: Stored = START
   head: string = FIRST_HASH
-  /** The name of the key that sealed the first record. */
+  /** The name of the first record's key. */
   firstKey: string | undefined
-  /** By the clock of the instance that made the newest record; 0 without a record. */
+  /** Of the newest record, by its maker's clock; 0 without a record. */
   timeMs = 0
   /** Of all instances. */
   writes = 0
-  /** Why a record could not be applied: the state may be anything then. */
+  /** Why a record could not be applied; the state may be anything. */
   broken: Failure | undefined
   #place: Place | undefined
 
-  /** `name` is the journal's, for errors. */
   constructor(apply: OnLine, keys: KeyFinder, name: string) {
     this.#apply = apply
     this.#keys = keys
     this.#name = name
   }
 
-  /** Notes the next place, to learn whose line is applied there. */
+  /** To learn whose line is applied next. */
   expect(text: string): Place { return this.#place = { seq: this.newest.seq + 1, text } }
 
   /**
-   * Skips records that are applied or behind a gap. Throws `journal-damaged` or `key-unknown` if a record does not
-   * follow, after it has applied the records before.
+   * Skips applied records, and those behind a gap. Throws `journal-damaged` or `key-unknown` if a record does not
+   * follow, with those before applied.
    */
   take(records: readonly Stored[]): void {
     for (const record of records) {

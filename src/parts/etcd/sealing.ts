@@ -1,6 +1,6 @@
 /**
- * The key that an instance seals with: the marker names it, even if the key file has a newer key. The file is read
- * again when it lacks a key, because the operator may replace it at any time.
+ * The key that an instance seals with: the marker names it, even if the key file has a newer key. The operator may
+ * replace the file at any time, so it is read again for a missing key.
  */
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../../journal/files.ts'
@@ -16,7 +16,6 @@ export class Sealing implements KeyFinder {
   readonly #keyFile: string
   readonly #log: EtcdLog
   #keys: Keyring
-  /** The keys that were asked for; the watch says whether the file still has them. */
   readonly #needed = new Set<string>()
   #watch: KeyWatch
 
@@ -28,7 +27,7 @@ export class Sealing implements KeyFinder {
     this.#watch = this.#watched()
   }
 
-  /** Throws `key-unknown` if the file or its key is missing, and as `readKeyFile` does. */
+  /** Throws `key-unknown` without the file or its key, and as `readKeyFile` does. */
   readonly find = (name: string): Key => {
     if (this.#keys.find(name) === undefined) this.#keys = this.#read(name)
     this.#needed.add(name)
@@ -38,7 +37,7 @@ export class Sealing implements KeyFinder {
   /** Needs a marker that was read. Throws as `find` does. */
   key(): Key { return this.find(this.#log.marker!.key) }
 
-  /** Why nothing may be sealed: the file lacks a key to seal or to read with. */
+  /** Why nothing may be sealed: a key to seal or read with is missing. */
   fault(): Failure | undefined {
     try {
       this.key()
@@ -51,8 +50,8 @@ export class Sealing implements KeyFinder {
   }
 
   /**
-   * Adds a key to the file; if the file has a newer key than the marker, all instances seal with it from now on. Throws
-   * as `find` does, and `write-failed` if another rotation was faster.
+   * Adds a key or, if the file has a newer key than the marker, has all instances seal with it. Throws as `find` does,
+   * and `write-failed` if another rotation was faster.
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!

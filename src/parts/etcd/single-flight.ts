@@ -1,5 +1,5 @@
 /**
- * Lets callers share one request, sent only after they call, so no answer is older than the call. The deadline counts
+ * Lets callers share one request, sent only after they call, so no answer is older than its call. The deadline counts
  * the wait for the request before. Rejects as either does.
  */
 export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs: number): () => Promise<T> {
@@ -9,7 +9,7 @@ export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs:
     const endMs = performance.now() + boundMs
     try {
       await last
-      // Calls in the same turn of the event loop share it too.
+      // callers in the same turn share it too
       await new Promise(resolve => setImmediate(resolve))
     } catch (error) {
       next = undefined

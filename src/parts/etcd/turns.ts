@@ -2,13 +2,13 @@
  * Fairness between instances, by courtesy: no append depends on a turn, so turns lose and repeat no change, and stop
  * nobody beyond the bound.
  *
- * An append that came too late puts `PREFIX.turn/ID`, and its next success removes it; every watch shows both. Before
- * an append, an instance waits until all turns before its own are gone, or all turns if it has none, at most as long as
- * the longest asks. It then removes what is left, so that a dead instance is waited for once.
+ * An append that came too late puts `PREFIX.turn/ID`; its next success removes it. Before an append, an instance waits
+ * until all turns before its own are gone, at most as long as the longest asks. It then removes the rest, so that a
+ * dead instance is waited for once.
  *
  * Instances of the same pace need no turns: each lets as many others write as wrote between its own last two writes,
- * but no more than have lately waited. So they fall into an order in which no append comes too late. A silence is borne
- * four times as long as these writes take: giving up too early puts all out of step.
+ * but no more than have lately waited. So no append comes too late. A silence is borne four times as long as these
+ * writes take: giving up too early puts all out of step.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
@@ -19,13 +19,12 @@ import type { Change } from './watch.ts'
 export class Turns {
   readonly #log: EtcdLog
   readonly #replica: Replica
-  /** By key, as the watch has shown. */
   readonly #waiting = new Map<string, Turn>()
-  /** The revision since which this instance waits; infinite: it does not. */
+  /** Waits since this revision; infinite: it does not. */
   #since = Infinity
-  /** When each other instance last took a turn, by key. */
+  /** When others last took a turn, by key. */
   readonly #rivals = new Map<string, number>()
-  /** All writes at its own last write, and how many others may write before its next. */
+  /** At its own last write; and writes of others before its next. */
   #ownWrite = 0
   #others = 0
   #onChange = (): void => {}
@@ -47,7 +46,7 @@ export class Turns {
     this.#onChange()
   }
 
-  /** `lostAt`: the revision at which an append came too late; undefined: it was made. */
+  /** `lostAt`: the revision at which the append came too late. */
   note(lostAt: number | undefined): void {
     this.#since = lostAt === undefined ? Infinity : Math.min(lostAt, this.#since)
     if (lostAt !== undefined) return
@@ -58,7 +57,7 @@ export class Turns {
     this.#ownWrite = writes
   }
 
-  /** Resolves with whether there was anybody to wait for. */
+  /** Resolves with whether it had to wait. */
   async wait(endMs: number): Promise<boolean> {
     const { tookMs } = this.#log
     const nextWrite = this.#ownWrite + this.#others
@@ -74,12 +73,12 @@ export class Turns {
     const hasWaited = await this.#until(() => left().length === 0, () => turnsEndMs)
     const dead = performance.now() < endMs ? left() : [] // else the wait was cut short
     for (const { key } of dead) this.#waiting.delete(key)
-    // The append that follows reports failures.
+    // the next append reports failures
     if (dead.length > 0) this.#log.drop(dead, endMs).catch(() => {})
     return hasPaced || hasWaited
   }
 
-  /** Each change may put off the time; false: it held already. */
+  /** Each change may extend the time; false: it held already. */
   async #until(holds: () => boolean, untilMs: () => number): Promise<boolean> {
     if (holds()) return false
     let timer: NodeJS.Timeout | undefined

@@ -5,17 +5,13 @@ import type { Keys, KeyValue, Stored, Turn } from './etcd-keys.ts'
 
 export interface Change {
   readonly records: readonly Stored[]
-  /** Taken turns, and the keys of ended turns. */
   readonly turns: readonly Turn[]
   readonly ended: readonly string[]
-  /** Whether the marker has changed, or a record is gone. */
+  /** The marker has changed, or a record is gone. */
   readonly isOdd: boolean
 }
 
-/**
- * Hands on changes after a revision, in order. Rejects if the watch fails, with `journal-refused` if etcd's user may
- * not watch these keys.
- */
+/** Rejects if the watch fails, with `journal-refused` if etcd's user may not watch these keys. */
 export function follow(
   client: EtcdClient, keys: Keys, revision: string, take: (change: Change) => void, signal: AbortSignal
 ): Promise<void> {

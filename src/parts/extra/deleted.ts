@@ -5,7 +5,7 @@ import type { Entries } from '../../store/entries.ts'
 
 const COMMA = Buffer.from(',')
 
-/** A JSON array in pieces: as many entries below `id` as `maxBytes` hold, at least one. */
+/** JSON in pieces: as many entries below `id` as `maxBytes` hold, at least one. */
 export function deletedBelow(entries: Entries, id: number, maxBytes: number): readonly Buffer[] {
   const pieces: Buffer[] = []
   let bytes = 0

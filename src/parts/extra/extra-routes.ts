@@ -45,7 +45,6 @@ export function extraRoutes(
         const list = await listing(isAll)
         const { 'accept-encoding': accept, 'if-none-match': known } = call.head
         const takesPacked = isPackable(list) && takesCoding(accept, 'gzip')
-        // Each coding has its own tag.
         const [plain, coded] = [taggedBy(`"${list.tag}"`), taggedBy(`"${list.tag}-gzip"`)]
         const own = takesPacked ? coded : plain
         if (namesTag(known, own[1]!)) return { status: 304, headers: own }
@@ -104,7 +103,6 @@ function bounded(texts: readonly string[]): readonly string[] {
   return end < 0 ? texts : texts.slice(0, end)
 }
 
-/** `changes` are JSON already. */
 function historyReply(changes: readonly string[]): Reply {
   return { status: 200, body: [Buffer.from(`{"history":[${changes.join(',')}],"status":200}`)] }
 }

@@ -1,4 +1,4 @@
-/** Reads an entry's history from the journal a piece at a time, so that other requests are answered meanwhile. */
+/** An entry's history, read from the journal a piece at a time, with other requests answered meanwhile. */
 import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
@@ -7,22 +7,21 @@ import { ENTRY_FIELDS, type EntryChanges } from '../../store/entry.ts'
 import { changesIn, operatorIn } from '../changes.ts'
 
 const MAX_READ_MS = 10_000
-/** A longer journal is not read. */
 const MAX_READ_BYTES = 512 * 1024 * 1024
-/** The newest changes that are given, and what is kept of them while the journal is read. */
+/** The newest changes, and what is kept while reading. */
 const MAX_CHANGES = 500
 const MAX_CHANGES_CHARACTERS = 2 * 1024 * 1024
 
 export interface Change {
   readonly time: string
-  /** A user's id, or a text that names the operator; null in the open configuration. */
+  /** A user's id, or a text for the operator; null in the open configuration. */
   readonly by: number | string | null
-  /** `kept`: the entry when the journal was compacted; earlier changes are in an archive. */
+  /** `kept`: at a compaction; earlier changes are in an archive. */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
   readonly fields: EntryChanges
 }
 
-/** Gives changes, newest first; undefined while another history is read, or if reading would take too long. */
+/** Undefined while another history is read, or if reading would take too long. */
 export function historyReader(
   journal: DurableJournal, nowMs: () => number
 ): (id: number) => Promise<readonly Change[] | undefined> {

@@ -1,6 +1,6 @@
 /**
- * The list without secrets: what each active entry is for, and when its password was set. Only a caller who may read
- * all passwords learns how many other entries share a password, because the count would answer guesses.
+ * The list without secrets. Only a caller who may read all passwords learns how many other entries share a password,
+ * because the count would answer guesses.
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -10,27 +10,25 @@ import { LIST_PAGE_ENTRIES } from '../../limits.ts'
 import type { Entries } from '../../store/entries.ts'
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 
-/** `tag` says which list it is. */
 export interface Listing extends Iterable<Buffer> { readonly bytes: number, readonly tag: string }
 
-/** A page's active entries after so many changes. */
 interface Page {
   readonly changes: number
   /** Equal passwords share a number. */
   readonly passwords: readonly number[]
   readonly plain: Piece
-  /** The form with `reused`; undefined until it is asked for, and after a count in it has changed. */
+  /** Undefined until it is asked for, and after a count in it has changed. */
   reused: Piece | undefined
 }
 
 interface Piece { readonly bytes: Buffer, readonly digest: string }
 
 const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
-/** Pages that are read before other requests are served. */
+/** Pages read before other requests are served. */
 const SLICE_PAGES = 64
 /** Below this, compression saves no packet. */
 const MIN_PACKED_BYTES = 2 * 1024
-/** Above this, a copy and its compressed text would take too much memory. */
+/** Above this, copy and compressed text take too much memory. */
 const MAX_PACKED_BYTES = 16 * 1024 * 1024
 const pack = promisify(gzip)
 
@@ -41,7 +39,7 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
   const counts = new Map<number, number>()
   let listed: { readonly changes: number, plain?: Listing, reused?: Listing } = { changes: -1 }
 
-  /** Gives the passwords whose count has changed, if other entries have or had them. */
+  /** Gives passwords whose count has changed, if other entries have or had them. */
   const recount = (before: readonly number[], after: readonly number[]): readonly number[] => {
     const had = new Map([...before, ...after].map(one => [one, counts.get(one) ?? 0]))
     for (const one of before) counts.set(one, counts.get(one)! - 1)
@@ -50,7 +48,6 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
     return [...had].filter(([one, old]) => old !== (counts.get(one) ?? 0) && Math.max(old, counts.get(one) ?? 0) > 1)
       .map(([one]) => one)
   }
-  /** Gives how many pages it has read. */
   const refresh = (): number => {
     const others = new Set<number>()
     let read = 0
@@ -69,7 +66,6 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
     }
     return read
   }
-  /** Gives how many pages it has made with `reused`. */
   const form = (): number => {
     let made = 0
     for (let at = 0; at < pages.length && made < SLICE_PAGES; at++) {
@@ -98,7 +94,6 @@ function activeOn(entries: Entries, page: number): readonly Entry[] {
     .filter(entry => entry?.status === 1) as Entry[]
 }
 
-/** `reused`: how many others have its password; left out if it is 0. */
 function textOf(entries: Entries, { id, status, ...fields }: Entry, reused: number = 0): string {
   const open: { [field: string]: unknown } = { id }
   for (const field of OPEN_FIELDS) open[field] = fields[field]
@@ -107,10 +102,9 @@ function textOf(entries: Entries, { id, status, ...fields }: Entry, reused: numb
   return JSON.stringify({ ...open, status, changed, reused: reused === 0 ? undefined : reused })
 }
 
-/** 48 bits of a password's SHA-256: two others share them by chance once in millions of such lists. */
+/** 48 bits of SHA-256: two passwords share them by chance once in millions of lists. */
 function numberOf(password: string): number { return parseInt(hash('sha256', password, 'hex').slice(0, 12), 16) }
 
-/** Each text follows a comma. */
 function pieceOf(texts: readonly string[]): Piece {
   const bytes = Buffer.from(texts.map(text => `,${text}`).join(''))
   return { bytes, digest: hash('sha256', bytes, 'base64url') }
@@ -131,9 +125,9 @@ export function isPackable({ bytes }: Listing): boolean {
 }
 
 /**
- * Gives a list's gzip, or undefined while another list is packed. A list holds no passwords or notes, so its compressed
- * size tells of no secret beside an attacker's text (BREACH). One list is packed at a time, and one kept for each form,
- * to bound the cost of lists that change all the time.
+ * Undefined while another list is packed. A list holds no passwords or notes, so its size tells of no secret beside an
+ * attacker's text (BREACH). One list is packed at a time, and one kept for each form, to bound the cost of lists that
+ * always change.
  */
 export function packer(): (list: Listing, showsReused: boolean) => Promise<Buffer> | undefined {
   const kept = new Map<boolean, { readonly tag: string, readonly bytes: Promise<Buffer> }>()

@@ -1,4 +1,4 @@
-/** Routes beyond the contract: the list without secrets, deleted entries, histories, a user's own password. */
+/** Routes beyond the contract: open list, deleted entries, histories, a user's own password. */
 import { setting } from '../../core-settings.ts'
 import { parseSwitch } from '../../setting-values.ts'
 import type { Part } from '../../part.ts'
@@ -7,7 +7,7 @@ interface ExtraSettings {
   readonly extraRoutes: boolean
 }
 
-/** Served with a page in any case: the page lists without secrets, and undoes deletions. */
+/** The page needs these in any case. */
 const FOR_PAGE: ReadonlySet<string> =
   new Set(['listEntries', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
 
@@ -20,7 +20,7 @@ export const extra: Part<ExtraSettings> = {
   abilities: {
     listEntries: 'entry:list',
     deletedPasswords: 'password:deleted',
-    // The same entries from an id on: closing one route must close the other.
+    // Closing one route must close the other, which gives the same entries.
     olderDeletedPasswords: 'deletedPasswords',
     restorePassword: 'password:restore',
     historyPassword: 'password:history',

@@ -17,13 +17,12 @@ const QUANTILES = [0.5, 0.9, 0.99]
 
 type Labels = { readonly [name: string]: string }
 
-/** `suffix` follows the metric's name. */
 type Sample = readonly [value: number, labels?: Labels, suffix?: string]
 
 /** The types of Node 20 lack `count`. */
 type LoopDelay = IntervalHistogram & { readonly count: number }
 
-/** Names are the program's own and not checked; texts and label values are escaped. */
+/** Escapes texts and label values; names are the program's own. */
 export function metric(
   type: 'counter' | 'gauge' | 'histogram' | 'summary', name: string, help: string, ...samples: readonly Sample[]
 ): string {

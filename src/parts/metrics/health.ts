@@ -1,6 +1,6 @@
 /**
- * Health and metrics for monitoring, for this machine and tokens unless a setting allows everyone. They are outside
- * `/api`, are not rate limited, and disclose no secret.
+ * Health and metrics, for this machine and tokens unless a setting allows everyone. They have no rate limit, and
+ * disclose no secret.
  */
 import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
@@ -36,7 +36,6 @@ const METRICS: RouteDescription = {
   answers: { exposed: exposed(metric('gauge', 'pes_entries', 'Entries in the store.', [1, { status: 'active' }])) }
 }
 
-/** `measure` gives the text of the metrics. */
 export function healthRoutes(
   { health, metrics, allowedHosts }: MetricsSettings & Pick<CoreSettings, 'allowedHosts'>,
   journal: Pick<Journal, 'status'>, measure: () => string
@@ -64,7 +63,7 @@ export function healthRoutes(
   ]
 }
 
-/** Refuses other machines, proxies and web pages; undefined: a program on this machine. */
+/** Undefined: the client is a program on this machine. */
 function refusal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): Reply | undefined {
   const isDirect = head['x-forwarded-for'] === undefined && head['x-forwarded-proto'] === undefined
   if (!isLoopback(client) || !isDirect || isFromOtherSite(head['sec-fetch-site'])) return NOT_LOCAL

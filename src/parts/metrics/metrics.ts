@@ -1,11 +1,10 @@
-/** Counts of requests and journal writes since the service started. */
+/** Counts of requests and journal writes. */
 import type { Ended, Observer } from '../../log.ts'
 
 const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const WRITE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const HIGHEST_STATUS = 599
 
-/** A value costs a walk along the bounds. */
 export class Histogram {
   /** Upper bounds, included, ascending; larger values have a bucket of their own. */
   readonly bounds: readonly number[]
@@ -27,7 +26,6 @@ export class Histogram {
 }
 
 export class Metrics implements Observer {
-  /** By operation. */
   readonly routes: Map<string, { readonly byStatus: Float64Array, readonly seconds: Histogram }> = new Map()
   readonly malformed: Float64Array = new Float64Array(HIGHEST_STATUS + 1)
   readonly writes: Histogram = new Histogram(WRITE_SECONDS)

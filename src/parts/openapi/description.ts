@@ -1,7 +1,4 @@
-/**
- * The description of the interface in OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). The examples of a request and of
- * its answer have the same name.
- */
+/** The interface in OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). Examples of a request and its answer share a name. */
 import * as common from '../../http/reply.ts'
 import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import type { Route, RouteDescription, Schema } from '../../http/route.ts'
@@ -29,7 +26,6 @@ const IF_MATCH = {
   description: 'The `ETag` that the entry was got with; where it is another by now, nothing is changed.'
 }
 
-/** Describes the contract's routes, and routes that describe themselves. */
 export function describe({ settings, prefix, routes }: PartContext<object>): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {}
   const tags = new Set<string>()
@@ -90,7 +86,7 @@ function operation(route: Route, described: RouteDescription, settings: Settings
   }
 }
 
-/** Answers that are given before a route is reached. */
+/** Given before a route is reached. */
 function commonAnswers(
   route: Route, { auth, isProduction, tlsCert }: Settings, needsToken: boolean, isCounted: boolean
 ): RouteDescription['answers'] {
@@ -140,7 +136,6 @@ function responses(
 
 function bodyOf({ body, kind }: Reply): unknown { return kind === undefined ? JSON.parse(String(body)) : body }
 
-/** Examples without a schema share one if they have the same fields. */
 function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schema {
   const own: Schema[] = []
   const alike = new Map<string, unknown[]>()
@@ -153,7 +148,7 @@ function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schem
   return all.length === 1 ? all[0]! : { anyOf: all }
 }
 
-/** `message` and `status` have exactly the values of the examples. */
+/** `message` and `status` allow only the examples' values. */
 function schemaOf(examples: readonly unknown[]): Schema {
   const [first] = examples
   if (Array.isArray(first)) return { type: 'array', items: schemaOf(examples.flat()) }

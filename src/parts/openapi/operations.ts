@@ -12,12 +12,12 @@ const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
 const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, text]))
-/** An optional field may be empty, or null, which clears it. */
+/** Empty or null clears an optional field. */
 const GIVEN = Object.fromEntries(ENTRY_FIELDS.map(field =>
   [field, FIELDS[field].isRequired ? text : { type: ['string', 'null'], description: FIELDS[field].help }]))
 const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
-/** An example with the fields of a schema is described by it, but for `Message`. */
+/** Examples with a schema's fields refer to it, but for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
   Entry: {
     ...closed({ id, ...STRINGS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
