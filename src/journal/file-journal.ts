@@ -1,9 +1,9 @@
 /**
  * The journal in a file, opened with `O_APPEND|O_DSYNC`: a write that has returned is on the device.
  *
- * A failed write is cut back. If that does not work, or the device reports any error but a lack of room, nobody knows
- * what it holds from there on, and asking again may well say that all is fine (fsyncgate). Then the journal fails: it
- * takes no more writes until a restart has written its end again, or another whole file has taken its place.
+ * A failed write is cut back. If that fails, or the error is not a lack of room, nobody knows what the device holds,
+ * and a later sync may falsely succeed (fsyncgate). Then the journal fails: it takes no writes until a restart has
+ * written its end again, or a whole file has replaced it.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
@@ -22,27 +22,26 @@ export interface FolderOptions extends JournalOptions {
   readonly folder: string
   /** Undefined if nobody else can have the folder. */
   readonly lock?: Pick<Lock, 'isHeld' | 'socket'> | undefined
-  /** Whether a journal without a record is refused, or none at all: unless this is a first start, all is lost. */
+  /** Refuses a missing or empty journal: unless this is a first start, all is lost. */
   readonly mustExist?: boolean
 }
 
-/** The file as it was opened: to append, and to cut back, which must not need a descriptor that is not there. */
+/** Opened ahead: cutting back must not fail for want of a descriptor. */
 export interface OwnFile {
   readonly appended: Descriptor
   readonly overwritten: Descriptor
   readonly stat: FileStat
 }
 
-/** What a start has found and prepared. */
 export interface Found {
   readonly path: string
   readonly isNew: boolean
   readonly own: OwnFile
   readonly end: End
   readonly keys: Keyring
-  /** The names of the keys that its lines need, that of the first line first. */
+  /** Of its lines, the first line's key first. */
   readonly usedKeys: Iterable<string>
-  /** Why it takes no writes; undefined: it does. */
+  /** Why it takes no writes. */
   readonly fault: string | undefined
 }
 
@@ -65,10 +64,9 @@ export function closeOwn(files: Files, { appended, overwritten }: OwnFile): void
   }
 }
 
-/** What a write gives of which the device took only a part. */
 const PARTIAL = Object.assign(new Error('only a part was written'), { code: 'ENOSPC' })
 
-/** The journal in a file. What replaces the file or its keys does that while nothing is appended: see `adopt`. */
+/** Replace file or keys only while nothing is appended. */
 export class FileJournal implements DurableJournal {
   readonly maxRecords: number = MAX_COMMIT_RECORDS
   readonly maxBytes: number = MAX_COMMIT_BYTES
@@ -108,7 +106,6 @@ export class FileJournal implements DurableJournal {
     this.tagKey = tagKeyOf(keys.find(first)!)
   }
 
-  /** Still ours? Then decide, seal, write; if that has worked, and the file is still ours, apply. */
   async append(decide: () => readonly EncodedEvent[]): Promise<void> {
     this.assertWritable()
     const events = decide()
@@ -116,7 +113,7 @@ export class FileJournal implements DurableJournal {
     const { records, bytes, end } = this.#seal(events)
     const error = await this.#write(bytes)
     if (error !== undefined) throw this.#undo(error)
-    // It counts if the next start will read this file, and nobody who has the lock by now has read it without this.
+    // The write counts only if the next start reads this file, and no new holder of the lock has read it before.
     const fault = this.#foreign(end.goodBytes)
     if (fault !== undefined) throw this.#fail(fault)
     this.end = end
@@ -129,7 +126,7 @@ export class FileJournal implements DurableJournal {
     }
   }
 
-  /** The lines are let go before they are written: their bytes are enough to hold. */
+  /** The lines are freed before the write. */
   #seal(events: readonly EncodedEvent[]): {
     readonly records: readonly JournalRecord[], readonly bytes: Buffer, readonly end: End
   } {
@@ -140,7 +137,6 @@ export class FileJournal implements DurableJournal {
     return { records, bytes, end: { records: seq + records.length, head, goodBytes: goodBytes + bytes.length, time } }
   }
 
-  /** Gives the error of a write; undefined: all of it is on the device. */
   async #write(bytes: Buffer): Promise<Error | undefined> {
     this.#isWriting = true
     try {
@@ -153,10 +149,9 @@ export class FileJournal implements DurableJournal {
     }
   }
 
-  /** Cuts a failed write back; if the device was only full, that is all. Other errors leave open what it holds. */
   #undo(error: Error): Failure {
     const what = systemCode(error)
-    const foreign = this.#foreign() // then what is at the file's end may be another's
+    const foreign = this.#foreign() // the file's end may be another's
     if (foreign !== undefined) return this.#fail(`a write failed (${what}), and ${foreign}`)
     try {
       cutBack(this.files, this.#own.overwritten, this.end.goodBytes)
@@ -177,27 +172,27 @@ export class FileJournal implements DurableJournal {
     return new Failure('journal-failed', fault)
   }
 
-  /** Throws what an append would reject with. */
+  /** Throws `journal-failed` or `key-unknown`. */
   assertWritable(): void {
     const fault = this.fault()
     if (fault !== undefined) throw new Failure('journal-failed', fault)
     this.assertKeys()
   }
 
-  /** Throws `key-unknown` if the key file lacks a key that is needed. */
+  /** Throws `key-unknown`. */
   assertKeys(): void {
     const fault = this.#lookAtKeys()
     if (fault !== undefined) throw new Failure('key-unknown', fault)
   }
 
-  /** Why it takes no writes, but for the key file; undefined: it does. */
+  /** Ignores the key file. */
   fault(): string | undefined {
     const fault = this.#fault ?? (this.#isWriting ? undefined : this.#foreign(this.end.goodBytes))
     if (fault !== undefined) this.#fail(fault)
     return fault
   }
 
-  /** Why lock or file are no longer this process's own, or the file is not of that length; undefined: all is well. */
+  /** Why lock or file is another's. */
   #foreign(bytes?: number): string | undefined {
     const { lock } = this.#options
     let stat: FileStat | undefined
@@ -212,7 +207,7 @@ export class FileJournal implements DurableJournal {
     return lock?.isHeld() === false ? `the socket of its lock, ${lock.socket}, was removed or replaced` : undefined
   }
 
-  /** What the key file lacks: until it has that again, nothing is sealed. Said when it begins, and when it ends. */
+  /** Nothing is sealed until the key file has all needed keys again. */
   #lookAtKeys(): string | undefined {
     const fault = this.#keyWatch.fault()
     const what = fault === undefined ? 'changes again' : `no changes at the moment: ${fault}`
@@ -225,17 +220,15 @@ export class FileJournal implements DurableJournal {
     return new KeyWatch(this.files, this.keyFile, [...usedKeys, this.keys.newest.name])
   }
 
-  /** The names of the keys that its lines need. */
   get usedKeys(): ReadonlySet<string> { return this.#keyWatch.names }
 
-  /** The time now, as a line has it. */
   time(): string { return isoTime(this.#options.wallMs()) }
 
   location(): JournalLocation {
     return { path: this.path, keyFile: this.keyFile, bytes: this.end.goodBytes, isNew: this.#isNew }
   }
 
-  /** Looks at the lock, the file and the keys, too. */
+  /** Also checks lock, file and keys. */
   status(): Status {
     const { records, head } = this.end
     const fault = this.fault()
@@ -245,8 +238,8 @@ export class FileJournal implements DurableJournal {
   }
 
   /**
-   * Goes on with the file that has the journal's name now, and with these keys; so a fault ends. `usedKeys` are those
-   * that its lines need; `first` is applied. Throws `journal-failed` if the file cannot be opened.
+   * Continues with the file at the path, which ends a fault; applies `first`. Throws `journal-failed` if it cannot be
+   * opened.
    */
   adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void {
     const before = this.#own

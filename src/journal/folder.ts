@@ -1,4 +1,4 @@
-/** The data folder: the journal's file in it, `journal.jsonl`, how it is opened, and made on the first start. */
+/** The data folder: its `journal.jsonl` is opened, and made on the first start. */
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
@@ -13,7 +13,6 @@ import { cutBack, settle } from './torn.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 
-/** Where settings put the journal and its keys. */
 export function locationOf(settings: { readonly dataDir: string, readonly keyFile: string | undefined }): {
   readonly folder: string, readonly path: string, readonly keyFile: string
 } {
@@ -21,10 +20,7 @@ export function locationOf(settings: { readonly dataDir: string, readonly keyFil
   return { folder, path: join(folder, JOURNAL_FILE), keyFile: resolve(settings.keyFile ?? join(folder, 'journal.key')) }
 }
 
-/**
- * Locks a data folder and opens its journal, or by `open` another one that a part offers. Rejects with `folder-held`,
- * or as `openJournalFile` does, holding nothing.
- */
+/** `open` opens a part's journal instead. Rejects with `folder-held` or as `openJournalFile`, holding nothing. */
 export async function openFolder(
   options: FolderOptions, apply: Apply, open?: () => Promise<DurableJournal>
 ): Promise<{ readonly journal: DurableJournal, readonly lock: Lock }> {
@@ -39,15 +35,14 @@ export async function openFolder(
   try {
     return { journal: await open?.() ?? openJournalFile({ ...options, lock }, apply), lock }
   } catch (error) {
-    await lock.release().catch(() => {}) // why it does not open says more
+    await lock.release().catch(() => {}) // the first error says more
     throw error
   }
 }
 
 /**
- * Opens the journal of a folder that is locked, makes it (and its key file) on the first start, and applies every
- * record. Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`,
- * `key-unwritable`, `journal-damaged`, `journal-newer` or `folder-unusable`; but for the last one, nothing was changed.
+ * Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`, `key-unwritable`, `journal-damaged`,
+ * `journal-newer` or, perhaps after changes, `folder-unusable`.
  */
 export function openJournalFile(options: FolderOptions, apply: Apply): FileJournal {
   const path = join(options.folder, JOURNAL_FILE)
@@ -79,7 +74,7 @@ function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
   removeLeftovers(files, files.real(keyFile))
   keepPrivate(options, options.folder, 0o700)
   for (const file of [keyFile, path]) keepPrivate(options, file, 0o600)
-  // What was read may be in the system's cache alone, as of a fresh copy.
+  // A fresh copy may be in the system's cache only.
   trySync(() => files.sync(keyFile))
   for (const folder of new Set([files.real(keyFile), path].map(file => dirname(file)))) {
     if (trySync(() => files.sync(folder)) || !isNew) continue
@@ -96,10 +91,7 @@ function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
   }
 }
 
-/**
- * Moves a torn tail into a file of its own, cuts it off, and writes the last write again; gives why the journal cannot
- * be written, if it cannot.
- */
+/** Saves a torn tail, cuts it off, and writes the last write again; gives the fault that prevents writes. */
 function prepare(
   { files, folder, lock, wallMs, warn }: FolderOptions, path: string, { overwritten }: OwnFile,
   { goodBytes, tornBytes, lastWriteBytes }: Recovered
@@ -110,7 +102,7 @@ function prepare(
   }
   if (tornBytes > 0) writeWhole(files, tail, pieces())
   const isNamed = tornBytes === 0 || trySync(() => files.sync(folder))
-  // Nothing looked at the lock while the journal was read: another process may have taken it, and written.
+  // Nobody watched the lock during the reading: another process may have taken it, and written.
   if (lock?.isHeld() === false) {
     throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
   }
@@ -124,7 +116,7 @@ function prepare(
     settle(files, overwritten, lastWriteBytes)
     return undefined
   } catch (error) {
-    // Some file systems copy what is overwritten, which needs room.
+    // Copy-on-write file systems need room for that.
     if (!isFull(error)) throw error
     const fault = `its last write could not be made durable: ${systemCode(error)}`
     warn(`the journal takes no more writes until a restart: ${fault}`)
@@ -133,8 +125,8 @@ function prepare(
 }
 
 /**
- * The second name of a journal whose making was killed: that of the archive which it was to become, or the temporary
- * one of a restore. Throws if the file is a link or a device, or has another second name: another process may use that.
+ * The second name left by a killed compaction or restore. Throws `folder-unusable` for links, devices and other second
+ * names, which other processes may use.
  */
 export function secondName(files: Files, path: string): string | undefined {
   const refused = (what: string): Failure =>
@@ -152,12 +144,10 @@ export function secondName(files: Files, path: string): string | undefined {
   return second
 }
 
-/** Whether a name is that of an archive which a compaction of a journal has left. */
 export function isArchive(path: string, name: string): boolean {
   return name.startsWith(`${basename(path).replace(/\.jsonl$/, '')}-`) && /-\d+-\d+\.jsonl$/.test(name)
 }
 
-/** Whether a name is a temporary one of a file: that of a process that makes it, or died while it did. */
 export function isPartOf(path: string, name: string): boolean {
   const start = `${basename(path)}.`
   return name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))
@@ -167,7 +157,7 @@ function namesIn(files: Files, path: string, fits: (name: string) => boolean): r
   return files.list(dirname(path)).filter(fits).map(name => join(dirname(path), name))
 }
 
-/** Removes what processes have left that were killed while they made a file; nothing in a folder that is another's. */
+/** Other users' folders stay as they are. */
 export function removeLeftovers(files: Files, path: string): void {
   try {
     for (const part of namesIn(files, path, name => isPartOf(path, name))) files.remove(part)
@@ -178,7 +168,7 @@ export function removeLeftovers(files: Files, path: string): void {
 
 const SET_GROUP = 0o2000
 
-/** Removes other users' permissions, but those of a folder that is shared on purpose. */
+/** A folder shared on purpose stays open. */
 function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number): void {
   const stat = files.stat(path)
   if (stat === undefined || (stat.mode & 0o077) === 0) return
@@ -194,9 +184,8 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
 }
 
 /**
- * Makes a journal with its first record, and its key unless there is one. That record lies beside it, in
- * `journal.jsonl.0.part`, before the key gets its name: so a key without journal and part shows that the journal is
- * lost, and with the part that a first start was killed.
+ * The first record lies in `journal.jsonl.0.part` before the key gets its name: so a key without a journal means that
+ * the journal is lost, unless the part shows a killed first start.
  */
 function begin(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
   const { files, folder, keyFile, mustExist = false, mayCreate = false, random, wallMs, warn } = options
@@ -221,7 +210,7 @@ function begin(options: FolderOptions, path: string, found: Keyring | undefined)
   try {
     if (found === undefined) makeKeyFile(options, secret)
   } catch (error) {
-    if (files.stat(keyFile) === undefined) files.remove(part) // else the next start goes on with it
+    if (files.stat(keyFile) === undefined) files.remove(part) // else the next start uses it
     if (isFull(error)) throw error
     throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
   }
@@ -229,7 +218,7 @@ function begin(options: FolderOptions, path: string, found: Keyring | undefined)
   return keys
 }
 
-/** Makes the key file whole or not at all; by a link, which replaces no other file. */
+/** Whole or not at all; a link replaces no file. */
 function makeKeyFile({ files, keyFile, random }: FolderOptions, secret: Buffer): void {
   const part = `${keyFile}.${random(4).readUInt32LE()}.part`
   writeWhole(files, part, [Buffer.from(`${secret.toString('hex')}\n`)])
@@ -241,7 +230,6 @@ function makeKeyFile({ files, keyFile, random }: FolderOptions, secret: Buffer):
   trySync(() => files.sync(dirname(keyFile)))
 }
 
-/** What refuses a journal that does not exist, or is empty. */
 function missing(path: string, isThere: boolean, besideKey: string = ''): Failure {
   const key = besideKey === '' ? '' : `, though its key ${besideKey} is there`
   const what = path + (isThere ? ' is empty' : ' does not exist') + key

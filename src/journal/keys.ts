@@ -1,13 +1,13 @@
 /**
- * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; every key opens what it
- * sealed, so that keys can be rotated while old lines stay readable.
+ * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; the others keep old lines
+ * readable.
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { Failure, systemCode } from '../errors.ts'
 import { fileFault, isSameFile, type Files, type FileStat } from './files.ts'
 
-/** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
+/** `name`: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
   readonly name: string
   readonly secret: KeyObject
@@ -15,7 +15,6 @@ export interface Key {
 
 export interface Keyring {
   readonly newest: Key
-  /** The names of all keys, in the order of the file's lines: the newest last, and twice what is there twice. */
   readonly names: readonly string[]
   find(name: string): Key | undefined
 }
@@ -24,7 +23,7 @@ export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 
 export const KEY_BYTES = 32
 
-/** Makes a keyring of keys, the newest last; there must be one. */
+/** Of at least one key, the newest last. */
 export function keyring(secrets: readonly Buffer[]): Keyring {
   const all = secrets.map(key => ({ name: hash('sha256', key, 'hex').slice(0, 8), secret: createSecretKey(key) }))
   const newest = all.at(-1)
@@ -33,12 +32,12 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   return { newest, names: all.map(({ name }) => name), find: name => byName.get(name) }
 }
 
-/** The key of entries' tags, which the key gives that sealed a journal's first record: it stays when keys rotate. */
+/** Of the key that sealed the first record, so it survives rotations. */
 export function tagKeyOf({ secret }: Key): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', KEY_BYTES))
 }
 
-/** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
+/** Undefined if there is none. Throws `key-invalid` or `folder-unusable`. */
 export function readKeyFile(files: Files, path: string): Keyring | undefined {
   let lines: readonly string[]
   try {
@@ -55,13 +54,13 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
 
 const CLOCK_TICK_MS = 1_000
 
-/** Watches whether a key file still holds what a process needs: what no file can open is lost at the next start. */
+/** Watches for keys that leave the file: the next start would fail. */
 export class KeyWatch {
   readonly #files: Files
   readonly #path: string
-  /** The keys that are needed; one that sealed no line may leave the file. */
+  /** A key that sealed no line may leave the file. */
   readonly names: ReadonlySet<string>
-  /** The file as it was last read; undefined if it may have changed since without a sign of that. */
+  /** Undefined if it may have changed unnoticed. */
   #seen: FileStat | undefined
   #fault: string | undefined
 
@@ -71,7 +70,6 @@ export class KeyWatch {
     this.names = new Set(names)
   }
 
-  /** What the file lacks; undefined: nothing. It is read only if it has changed. */
   fault(): string | undefined {
     const seen = this.#seen
     try {
@@ -81,7 +79,7 @@ export class KeyWatch {
       if (isSame) return this.#fault
       this.#seen = undefined
       this.#fault = this.#lackOf(readKeyFile(this.#files, this.#path))
-      // What was changed just now may change again within the same tick of the clock of its file system.
+      // It may change again within the same tick of its file system's clock.
       if (stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS) this.#seen = stat
     } catch (error) {
       this.#seen = undefined

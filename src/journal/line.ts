@@ -1,13 +1,11 @@
 /**
- * A line of the journal: one record, sealed by AES-256-GCM (NIST SP 800-38D) and chained by SHA-256, as the README
- * beside this file has it. Here in two lines:
+ * A line of the journal: one record, sealed by AES-256-GCM (NIST SP 800-38D) and chained by SHA-256; here in two lines:
  *
  * {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,
  * "key":"9f86d081","sealed":"…","hash":"…"}
  *
- * Each hash covers all lines before it, and each seal the hash before it. So without the key nobody can read a line,
- * nor change, move or insert one, nor cut out one that others follow, unnoticed. That the newest lines are missing
- * shows only in a head that was noted elsewhere.
+ * Each hash covers all lines before it, each seal the hash before it: without the key nobody can read, change, move,
+ * insert or cut out a line unnoticed. Missing newest lines show only in a head noted elsewhere.
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
@@ -15,21 +13,20 @@ import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import type { EncodedEvent, JournalRecord } from './journal.ts'
 import type { Key } from './keys.ts'
 
-/** The hash before the first line. */
 export const FIRST_HASH: string = '0'.repeat(64)
 
 export const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The bit of a nonce that marks the first line of a write; the other 95 are random. */
+/** Marks a write's first line; the nonce's other 95 bits are random. */
 const STARTS_WRITE = 0x80
 
-// Not with named groups: their object costs more than the match.
+// Named groups cost more than the match.
 const HEAD = new RegExp('^(\\{"seq":([1-9][0-9]{0,15})' +
   ',"time":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
   ',"type":"([a-z]+\\.[a-z]+)","by":(null|[1-9][0-9]{0,15}),"key":"([0-9a-f]{8})"),"sealed":"')
 const TAIL_BYTES = '","hash":""}'.length + 64
 
-/** A line that has the form; neither hash nor seal is verified yet. */
+/** Neither hash nor seal is verified. */
 export interface Line {
   readonly seq: number
   readonly time: string
@@ -39,13 +36,13 @@ export interface Line {
   /** Nonce, ciphertext and tag. */
   readonly sealed: Buffer
   readonly hash: string
-  /** The line up to `,"sealed":`, which ends the seal's additional data. */
+  /** Ends the seal's additional data. */
   readonly sealedHead: string
-  /** The line up to `,"hash":`, which the hash covers. */
+  /** Covered by the hash. */
   readonly hashedHead: string
 }
 
-/** Parses a line, without its line end; undefined if it is too long, or does not have exactly the form. */
+/** Undefined if too long, or not exactly of the form. */
 export function parseLine(text: string): Line | undefined {
   if (text.length > MAX_LINE_BYTES) return undefined
   const head = HEAD.exec(text)
@@ -63,7 +60,7 @@ export function parseLine(text: string): Line | undefined {
   }
 }
 
-// In a loop, since a regular expression takes ten times as long.
+// A regular expression takes ten times as long.
 function isHexadecimal(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
@@ -74,10 +71,7 @@ function isHexadecimal(text: string): boolean {
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/**
- * Whether bytes would be written as the base64 that they were decoded from, which is lenient: it skips what it does not
- * know, which makes the bytes fewer, and takes `-` and `_`, and unused bits that are set.
- */
+/** Node's decoder skips unknown characters (then bytes are missing), and takes `-`, `_`, and set unused bits. */
 function isExact(base64: string, bytes: number): boolean {
   const padding = Number(base64.endsWith('=')) + Number(base64.endsWith('=='))
   if (bytes !== base64.length / 4 * 3 - padding || base64.includes('-') || base64.includes('_')) return false
@@ -85,18 +79,13 @@ function isExact(base64: string, bytes: number): boolean {
   return last % (1 << 2 * padding) === 0
 }
 
-/** Whether a line is the first of its write. */
 export function startsWrite(line: Line): boolean { return (line.sealed[0]! & STARTS_WRITE) !== 0 }
 
-/** Whether a line's hash follows from the previous line's. */
 export function isChained(line: Line, previousHash: string): boolean {
   return line.hash === chainHash(previousHash, line.hashedHead)
 }
 
-/**
- * Whether a text that has not the form follows from the line before it all the same: no damage does that by chance, so
- * a newer version has written it.
- */
+/** Damage never makes a hash follow by chance: a newer version wrote it. */
 export function isOfNewerForm(text: string, previousHash: string): boolean {
   const [, head, ownHash] = /^(\{"seq":[^]*),"hash":"([0-9a-f]{64})"\}$/.exec(text) ?? []
   return head !== undefined && ownHash === chainHash(previousHash, head)
@@ -108,7 +97,7 @@ function chainHash(previousHash: string, hashedHead: string): string {
 
 const scratch = Buffer.allocUnsafeSlow(READ_CHUNK_BYTES)
 
-/** The bytes of a previous hash and what follows it, in one place for all lines that fit: valid until the next call. */
+/** Valid until the next call. */
 function chained(previousHash: string, head: string): Buffer {
   const length = previousHash.length + head.length
   const bytes = length <= scratch.length ? scratch.subarray(0, length) : Buffer.allocUnsafeSlow(length)
@@ -119,15 +108,14 @@ function chained(previousHash: string, head: string): Buffer {
 
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** A time as a line has it: with four digits for the year, whatever the clock says. */
+/** With a four-digit year, whatever the clock says. */
 export function isoTime(wallMs: number): string {
   return new Date(Math.min(Math.max(wallMs, 0), LAST_MS)).toISOString()
 }
 
-/** A record that is to become a line. */
 type Unsealed = Pick<EncodedEvent, 'type' | 'by' | 'json'> & Pick<JournalRecord, 'seq' | 'time'>
 
-/** Makes a line, without its line end, and its hash. `nonce`: 12 bytes, never used with this key before. */
+/** `nonce`: 12 bytes, never used with this key. */
 export function sealLine(
   { seq, time, type, by, json }: Unsealed, previousHash: string, key: Key, nonce: Buffer, startsWrite: boolean
 ): readonly [text: string, hash: string] {
@@ -143,16 +131,14 @@ export function sealLine(
   return [`${hashedHead},"hash":"${ownHash}"}`, ownHash]
 }
 
-/** The records of one write. */
 export interface Batch {
   readonly records: readonly JournalRecord[]
-  /** Without line ends; ASCII, since what is not is sealed, and a seal is base64. */
+  /** Without line ends; ASCII. */
   readonly lines: readonly string[]
-  /** The last line's hash. */
   readonly head: string
 }
 
-/** Seals the events of one write, which follow the record `seq`, whose hash is `head`. */
+/** `seq` and `head`: of the record before. */
 export function sealBatch(
   events: readonly EncodedEvent[], seq: number, head: string,
   { time, key, nonce }: { readonly time: string, readonly key: Key, readonly nonce: () => Buffer }
@@ -168,7 +154,7 @@ export function sealBatch(
   return { records, lines, head }
 }
 
-/** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */
+/** Many at once: a call for randomness costs as much as sealing a record. */
 export function nonces(random: (bytes: number) => Buffer): () => Buffer {
   let pool = random(0)
   return () => {
@@ -179,7 +165,7 @@ export function nonces(random: (bytes: number) => Buffer): () => Buffer {
   }
 }
 
-/** Opens a line's seal and returns its data; throws if it was sealed with another key or changed since. */
+/** Throws if the key is wrong or the line was changed. */
 export function openLine({ sealed, sealedHead }: Line, previousHash: string, key: Key): unknown {
   try {
     const end = sealed.length - TAG_BYTES
@@ -187,7 +173,7 @@ export function openLine({ sealed, sealedHead }: Line, previousHash: string, key
     decipher.setAAD(chained(previousHash, sealedHead))
     decipher.setAuthTag(sealed.subarray(end))
     const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
-    decipher.final() // which throws unless the tag is right; in this mode it gives no more bytes
+    decipher.final() // throws unless the tag is right; gives no bytes
     return JSON.parse(plain.toString())
   } catch (cause) {
     throw new Error('its seal does not open', { cause })

@@ -1,6 +1,4 @@
-/**
- * Reading a journal: every line is verified and handed on, and what is left at the end is judged. Nothing is changed.
- */
+/** Reads a journal: verifies every line, hands it on, and judges the end. Changes nothing. */
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
@@ -12,35 +10,33 @@ import { tornFault } from './torn.ts'
 
 const LINE_FEED = 0x0a
 
-/** What reading a journal's file found; what follows its whole lines is the torn tail. */
+/** Bytes after the whole lines are the torn tail. */
 export interface Recovered extends End {
-  /** The length of the torn tail, 0 if there is none. */
   readonly tornBytes: number
   /** Where the last write begins, which may not have been acknowledged. */
   readonly lastWriteBytes: number
-  /** The names of the keys that sealed its lines, that of the first line first. */
+  /** Of its lines, the first line's key first. */
   readonly keyNames: ReadonlySet<string>
 }
 
 interface ReadOptions {
-  /** Where to stop, in bytes from the file's start. */
+  /** From the file's start. */
   readonly endBytes?: number
-  /** Gets the share that is done, 0 to 1, again and again; 1 at the end, even after a failure. */
+  /** 0 to 1; 1 at the end, even after a failure. */
   readonly onProgress?: (share: number) => void
 }
 
-/** What an operator can do. */
 const WAYS_ON = {
   'journal-damaged': 'restore a backup, or save what can still be read with the operator\'s command journal salvage',
   'journal-newer': 'nothing is damaged: run that version, or restore a backup that this one has made'
 }
 
-/** Called with each record in turn, and with its line, without its end. */
+/** `text`: the line without its end. */
 export type OnLine = (record: JournalRecord, text: string) => void
 
 /**
- * Reads a journal and hands on each record in order. Changes nothing. Throws `journal-damaged`, naming line and byte
- * offset, or `key-unknown`; what `onLine` throws, unless it is a `Failure`, is taken for damage of that line.
+ * Throws `journal-damaged` or `journal-newer`, naming line and byte, or `key-unknown`. An error of `onLine` counts as
+ * damage, unless it is a `Failure` or the system's.
  */
 export function readJournal(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, options: ReadOptions = {}
@@ -58,7 +54,7 @@ export function readJournal(
   }
 }
 
-/** The same in steps, for callers with other things to do in between; each gives what was read so far. */
+/** Each step gives the state so far. */
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
@@ -66,10 +62,10 @@ export function * readInSteps(
   const { found } = reading
   const descriptor = files.openToRead(path)
   try {
-    let unread = Buffer.alloc(0) // what follows the lines that were taken
+    let unread = Buffer.alloc(0)
     for (;;) {
       const at = found.goodBytes + unread.length
-      // Twice as much of a line that goes on, so that a long one is not copied once for each piece.
+      // Doubled for a long line, lest it be copied for each piece.
       const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
       if (read <= 0) break
@@ -80,7 +76,7 @@ export function * readInSteps(
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
       yield { ...found }
     }
-    let tail = '' // what has not the form, a character for each byte
+    let tail = '' // a character for each byte
     const end = unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
     for (const [piece] of piecesOf(files, descriptor, found.goodBytes, end)) tail += piece.toString('latin1')
     reading.end(tail)
@@ -90,7 +86,6 @@ export function * readInSteps(
   }
 }
 
-/** A journal that is being read. */
 class Reading {
   readonly found = {
     records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0,
@@ -99,7 +94,7 @@ class Reading {
   readonly #path: string
   readonly #keys: KeyFinder
   readonly #onLine: OnLine
-  /** Whether a journal that was written again has not reached its record `journal.whole` yet. */
+  /** Written again, and still without `journal.whole`. */
   #isPart = false
 
   constructor(path: string, keys: KeyFinder, onLine: OnLine) {
@@ -108,7 +103,6 @@ class Reading {
     this.#onLine = onLine
   }
 
-  /** Verifies lines that follow, and hands their records on, up to the first that is wrong. */
   take(lines: readonly Line[], texts: readonly string[]): void {
     const { found } = this
     const { read, fault } = verifyAll(lines, found.records + 1, found.head, this.#keys, this.#path)
@@ -127,13 +121,13 @@ class Reading {
       if (fault !== undefined) throw fault
     } catch (error) {
       if (error instanceof Failure && error.code === 'journal-newer') throw this.#refusal(error.code, error.detail)
-      // What the system has refused is no fault of the line.
+      // The system's errors are no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
       throw this.#refusal('journal-damaged', (error as Error).message)
     }
   }
 
-  /** Throws unless the journal may end with what follows its last whole line. */
+  /** Throws unless the journal may end so. */
   end(tail: string): void {
     const { head, goodBytes, records } = this.found
     if (this.#isPart) throw this.#refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
@@ -153,7 +147,6 @@ class Reading {
   }
 }
 
-/** The lines that bytes begin with, up to the first that has not the form, and the length of them all. */
 function linesOf(bytes: Buffer): {
   readonly lines: readonly Line[]
   readonly texts: readonly string[]
@@ -175,8 +168,8 @@ function linesOf(bytes: Buffer): {
 }
 
 /**
- * Whether a journal is a part after a record. A journal that was written again got its name when it was whole: if
- * `journal.whole` is missing, it is damaged, and not torn. Throws if the record does not fit.
+ * A journal that was written again got its name when it was whole: without `journal.whole` it is damaged, not torn.
+ * Throws if the record does not fit.
  */
 function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boolean {
   if (type === REWRITTEN) {
@@ -189,10 +182,7 @@ function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boole
   return false
 }
 
-/**
- * The records of lines that follow one another, up to the first that is wrong, and what is wrong with that. Each step
- * is taken for all lines before the next one, which takes a seventh less time than line after line.
- */
+/** Doing each step for all lines takes a seventh less time. */
 function verifyAll(
   lines: readonly Line[], seq: number, head: string, keys: KeyFinder, path: string
 ): { readonly read: readonly JournalRecord[], readonly fault: unknown } {
@@ -216,7 +206,7 @@ function verifyAll(
   return { read, fault }
 }
 
-/** The record of the next line, verified; throws what is wrong with it, or `key-unknown`, which names the journal. */
+/** Throws the line's fault, or `key-unknown`, which names the journal. */
 export function verified(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
   checkChain(line, seq, previousHash)
   return openRecord(line, seq, previousHash, keys, path)

@@ -1,8 +1,8 @@
 /**
- * What a crash leaves of a write at the end of a journal, and how it is cut off; the rules are those of the README.
+ * What a crash leaves of a write at a journal's end, and how it is cut off, by the README's rules.
  *
- * Sectors that were not written are zeros. A write that was acknowledged is never taken for a torn one, unless
- * damage has left exactly what a crash would have left of the last one.
+ * Unwritten sectors are zeros. An acknowledged write is never taken for torn, unless damage left exactly what a crash
+ * would have left of the last write.
  */
 import { Buffer } from 'node:buffer'
 import { BLOCK_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES, SECTOR_BYTES } from '../limits.ts'
@@ -12,8 +12,8 @@ import { parseLine, startsWrite } from './line.ts'
 const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
 
 /**
- * Why a tail is not one torn write; undefined: it is. `tail` has a character for each byte, from the first line on
- * that does not have the form; that would be number `seq`, and begins at `offset` in the file.
+ * Why a tail is not one torn write. `tail` has a character for each byte; it begins with malformed line `seq`, at
+ * `offset` in the file.
  */
 export function tornFault(tail: string, offset: number, seq: number): string | undefined {
   if (tail.length > MAX_WRITE_BYTES) return 'what follows is longer than a write'
@@ -22,16 +22,16 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
   if (!whole.startsWith(begins)) return `it does not begin as line ${seq} would`
   const type = SHOWN_TYPE.exec(tail)?.[1]
   if (type === undefined && seq === 1) return 'it may be of any journal (one that held nothing yet can be removed)'
-  // No append has made a line of a checkpoint, or the first line of a journal that was made whole.
+  // No append makes a checkpoint's line, or the first line of a journal made whole.
   if (/^journal\.|\.kept$/.test(type ?? '')) return 'its type is of a file that was renamed when it was whole'
   const runs = Array.from(tail.matchAll(/\0+/g), ({ index, 0: zeros }) => ({ start: index, end: index + zeros.length }))
-  // A tail that begins with zeros within a block was being cut back, or nothing of it arrived in that block.
+  // The tail was being cut back, or nothing of it arrived in that block.
   const isUnwritten = runs[0]?.start === 0 && offset % BLOCK_BYTES !== 0
   if (!isUnwritten && runs.some(run => holdsLostBlock(run, tail.length, offset))) return 'a block of the file is lost'
   const lost = runs.filter(run => isLostSectors(run, tail.length, offset))
   for (let start = 0, end = tail.indexOf('\n'); end >= 0; start = end + 1, end = tail.indexOf('\n', start)) {
     const text = tail.slice(start, end)
-    // If a line end was lost, the next line is the end of a malformed one.
+    // After a lost line end, a good line may end a malformed line.
     const at = Math.max(0, text.lastIndexOf('{"seq":'))
     const line = parseLine(text.slice(at))
     if (line !== undefined && startsWrite(line)) return 'another write follows it'
@@ -43,18 +43,18 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
   return undefined
 }
 
-/** Where zeros are, in characters of the tail. */
+/** In characters of the tail. */
 interface Run { readonly start: number, readonly end: number }
 
-/** Whether zeros are sectors that were not written: the write may begin, and the file end, within one. */
+/** Unwritten sectors are whole, but the write may begin, and the file end, within one. */
 function isLostSectors({ start, end }: Run, tailBytes: number, offset: number): boolean {
   return (start === 0 || (offset + start) % SECTOR_BYTES === 0) &&
     (end === tailBytes || (offset + end) % SECTOR_BYTES === 0)
 }
 
 /**
- * Whether zeros fill a block of the file, which is damage, since it may have held older writes. More than a block of
- * zeros at the end is no damage: ext4 may record a file's length before the new blocks of its last write.
+ * A block of zeros is damage: it may have held older writes. More than a block at the end is not: ext4 may record the
+ * length before the last write's new blocks.
  */
 function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number): boolean {
   const block = Math.ceil((offset + start) / BLOCK_BYTES) * BLOCK_BYTES - offset
@@ -63,14 +63,14 @@ function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number):
 }
 
 /**
- * Cuts a file back, durably. What is cut off is overwritten with zeros first: until the cut is durable, a power cut
- * during the next write would mix its sectors with old ones.
+ * Cuts durably. The part cut off is zeroed first: until the cut is durable, a power cut during the next write would mix
+ * its sectors with old ones.
  */
 export function cutBack(files: Files, file: Descriptor, bytes: number): void {
   const size = files.openStat(file).bytes
   const blockEnd = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
-  // First the rest of the last block: a tail that begins with zeros within a block is known to be no record. If what
-  // stays ends with a block, zeros would look like a lost block, and there are no old bytes to share it with.
+  // First the last block's rest: a tail that begins with zeros within a block is no record. If the good bytes end with
+  // a block, zeros would look like a lost block, and no old bytes share it.
   if (blockEnd > bytes) {
     for (let at = bytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
       writeAll(files, file, Buffer.alloc(Math.min(end, size) - at), at)
@@ -81,9 +81,9 @@ export function cutBack(files: Files, file: Descriptor, bytes: number): void {
 }
 
 /**
- * Makes a file durable that others may have written. After an I/O error a sync may succeed though the device lacks
- * what the cache holds, if another process has seen the error: so what may be hit by that, from `from` on, is written
- * again. If the runtime refuses to sync, the last block is, which brings the file's length to the device.
+ * A sync may succeed though the device lacks cached bytes, if another process has seen the I/O error: so bytes from
+ * `from` on are written again. If the runtime refuses to sync, the last block is too, which brings the file's length to
+ * the device.
  */
 export function settle(files: Files, file: Descriptor, from: number): void {
   const isSynced = trySync(() => files.syncOpen(file))

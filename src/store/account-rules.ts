@@ -1,10 +1,10 @@
-/** The rules for users and tokens: the same for the operator's program, for embedders, and for logins. */
+/** The rules for users and tokens, shared by operator, embedders and logins. */
 import { Failure } from '../errors.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
 import { LONE_SURROGATE } from './passwords.ts'
 import { also, email, number, optional, shaped, text, texts, textUpTo, type Rule } from './validate.ts'
 
-/** A password that is to be set; older ones may be shorter. */
+/** Old passwords may be shorter. */
 const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (field, password) => {
   if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`
   if ([...password.normalize('NFC')].length >= MIN_LOGIN_PASSWORD_CHARACTERS) return undefined
@@ -25,14 +25,13 @@ export const TOKEN_SHAPE: ShapeOf<
 > =
   { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)), name: optional(text) }
 
-/** What is wrong with a new password; undefined: nothing. */
 export function passwordFault(password: string, email: string): string | undefined {
   return newPassword.fault('password', password) ??
-    // Anybody would try that first.
+    // The address is the first guess.
     (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
 }
 
-/** Throws `input-invalid` unless an address and its new password keep the rules. */
+/** Throws `input-invalid`. */
 export function assertPassword(email: string, password: string): void {
   shaped(PASSWORD_SHAPE, { email, password })
   const fault = passwordFault(password, email)

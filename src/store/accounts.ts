@@ -16,30 +16,29 @@ import { shaped } from './validate.ts'
 interface AccountsOptions {
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
-  /** The abilities that operations require; without it, any may be given. */
+  /** If missing, any ability may be given. */
   readonly abilities?: Iterable<string | undefined> | undefined
-  /** How many tokens from logins a user may have; beyond it the ones unused longest end, two with a login at most. */
+  /** Of tokens from logins; a login ends up to two beyond it, those unused longest. */
   readonly tokensPerUser?: number
-  /** Learns of each token that ends so. */
   readonly warn?: (line: string) => void
 }
 
-/** A user as others may see it. */
+/** A user as clients see it. */
 export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 
 /** A user as the operator sees it. */
 export type ListedUser = PublicUser & Pick<User, 'abilities'>
 
-/** A token as the operator sees it; its id is the beginning of its hash. */
+/** A token as the operator sees it; `id` begins its hash. */
 export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expires'> {
   readonly id: string
   readonly email: string
   readonly name: string | null
-  /** ISO 8601; null if it was not used since the service began. */
+  /** ISO 8601; null if unused since the start. */
   readonly lastUsed: string | null
 }
 
-/** A token just issued: its text is known only now. */
+/** A new token: its text is known only now. */
 export interface Issued {
   readonly token: string
   readonly abilities: readonly string[]
@@ -52,7 +51,6 @@ const TOKEN_BYTES = 32
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
 
-/** The user whose password was checked, unless removed or given another one since. */
 function stillAs({ id, passwords }: User): (state: State) => User | undefined {
   return ({ users }) => {
     const now = users.get(id)
@@ -60,16 +58,13 @@ function stillAs({ id, passwords }: User): (state: State) => User | undefined {
   }
 }
 
-/** The user of an address. Throws `input-invalid` for what cannot be one. */
+/** Throws `input-invalid`. */
 function byAddress(email: string): (state: State) => User | undefined {
   shaped(ADDRESS_SHAPE, { email })
   return state => state.userOf(email)
 }
 
-/**
- * All writes reject with `input-invalid` for what breaks a rule, for every caller, and with the failures of
- * `Store.commit`; those that hash a password also with `hashes-busy`.
- */
+/** Writes reject with `input-invalid` and as `Store.commit`; with a password also with `hashes-busy`. */
 export class Accounts {
   readonly #store: Commits
   readonly #hasher: PasswordHasher
@@ -91,7 +86,7 @@ export class Accounts {
 
   get #state(): State { return this.#store.state }
 
-  /** Undefined if the address is taken. Without a name it is the address; without abilities the user may do nothing. */
+  /** Undefined if the address is taken. The name defaults to the address, the abilities to none. */
   async addUser(
     email: string, name: string | undefined, abilities: Abilities, password: string
   ): Promise<ListedUser | undefined> {
@@ -106,13 +101,13 @@ export class Accounts {
     })
   }
 
-  /** Gives a user a new password and ends the user's tokens; false for an unknown address. */
+  /** Ends the user's tokens; false for an unknown address. */
   async setPassword(email: string, password: string): Promise<boolean> {
     const passwordHash = await this.#hash(email, password)
     return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, passwordHash }))
   }
 
-  /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
+  /** As `setPassword`; false if the current password is wrong. */
   async changePassword(by: Session, current: string, password: string, isGone?: () => boolean): Promise<boolean> {
     const id = by.user
     const user = this.#state.users.get(id)
@@ -123,12 +118,12 @@ export class Accounts {
     return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }), by)
   }
 
-  /** Removes a user and ends the user's tokens; false for an unknown address. */
+  /** Ends the user's tokens; false for an unknown address. */
   async removeUser(email: string): Promise<boolean> {
     return this.#record(byAddress(email), ({ id }) => event('user.removed', null, { id }))
   }
 
-  /** Gives a user another name or other abilities, and the user's tokens no more; false for an unknown address. */
+  /** Narrows the user's tokens to new abilities; false for an unknown address. */
   async changeUser(email: string, name: string | undefined, abilities: Abilities): Promise<boolean> {
     const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities })
     this.#assertKnown(changes.abilities)
@@ -140,7 +135,7 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
   }
 
-  /** Ends a token (contract §5.7); false if there is none of this hash. Many may share a write. */
+  /** Ends a token (contract §5.7); false for an unknown hash. Many may share a write. */
   revoke(hash: string, by: number | null): Promise<boolean> {
     return this.#store.commit(draft => {
       const isThere = draft.token(hash) !== undefined
@@ -148,13 +143,12 @@ export class Accounts {
     })
   }
 
-  /** Ends the token with this id, which is the beginning of its hash; false if there is none. */
   revokeToken(id: string): Promise<boolean> {
     return this.#record(({ tokens }) => [...tokens.keys()].find(hash => tokenId(hash) === id),
       hash => event('token.revoked', null, { hash }))
   }
 
-  /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */
+  /** Undefined for an unknown address. `abilities` default to the user's; without `ttlMinutes` it never expires. */
   async issue(
     email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string
   ): Promise<Issued | undefined> {
@@ -163,10 +157,7 @@ export class Accounts {
     return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null, given.name)
   }
 
-  /**
-   * Checks a password and issues a token (contract §5.3); undefined, after the same time, for a wrong one and an
-   * unknown user. `isGone` says whether the client still waits when its turn comes.
-   */
+  /** Issues a token (contract §5.3); undefined for a wrong password and, after the same time, an unknown user. */
   async login(
     email: string, password: string, ttlMinutes: number | undefined, isGone?: () => boolean
   ): Promise<Issued | undefined> {
@@ -178,7 +169,7 @@ export class Accounts {
     return issued
   }
 
-  /** The user and token of a bearer token; undefined if it is unknown, revoked or expired. */
+  /** Undefined if the token is unknown, revoked or expired. */
   session(token: string): Session | undefined {
     if (!TOKEN.test(token)) return undefined
     const hash = hashOfToken(token)
@@ -189,13 +180,11 @@ export class Accounts {
     return { user: found.user, hash, abilities: found.abilities }
   }
 
-  /** The users that were not removed. */
   users(): ListedUser[] {
     return [...this.#state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
       .map(({ id, email, name, abilities }) => ({ id, email, name, abilities: [...abilities] }))
   }
 
-  /** The tokens that have not expired. */
   tokens(): ListedToken[] {
     const nowMs = this.#wallMs()
     const { tokens, users } = this.#state
@@ -208,7 +197,6 @@ export class Accounts {
       })
   }
 
-  /** Throws `input-invalid` for an ability that no operation asks for. */
   #assertKnown(wanted: readonly string[] = []): void {
     const known = this.#abilities
     if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one))) return
@@ -220,7 +208,6 @@ export class Accounts {
     return this.#hasher.hash(password)
   }
 
-  /** Records an event about what is found; false if nothing is. */
   #record<T>(
     find: (state: State) => T | undefined, eventOf: (found: T) => EncodedEvent, by?: Session
   ): Promise<boolean> {
@@ -230,7 +217,7 @@ export class Accounts {
     }, by)
   }
 
-  /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */
+  /** A login does not fail if this fails: the next one tries again. */
   async #rehash({ id, passwordHash: old }: User, password: string, isGone?: () => boolean): Promise<void> {
     try {
       const passwordHash = await this.#hasher.hash(password, isGone)
@@ -273,7 +260,6 @@ export class Accounts {
     return made
   }
 
-  /** The tokens from logins that end so that a user may have another one: those that were unused longest. */
   #beyondBound(user: number, nowMs: number): readonly string[] {
     const { tokens } = this.#state
     const own = [...tokens].filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))

@@ -1,4 +1,4 @@
-/** What is asked of entries: the contract's three changes (contract §4.3 to §4.5), and the way back from a deletion. */
+/** The changes of entries (contract §4.3 to §4.5), and restoration. */
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
@@ -10,10 +10,9 @@ import type { Session } from './session.ts'
 import type { Draft } from './state.ts'
 import type { Commits } from './store.ts'
 
-/** Whether an entry is still what a caller takes it for; `tag` gives its tag. */
 export type Precondition = (entry: Entry, tag: () => string) => boolean
 
-/** Creates an active entry and returns it. */
+/** Rejects with `entry-too-large`. */
 export function createEntry(commits: Commits, fields: EntryFields, by: Session | null): Promise<Entry> {
   return commits.commit(draft => {
     const entry = entryOf(draft.size + 1, fields, 1)
@@ -23,7 +22,7 @@ export function createEntry(commits: Commits, fields: EntryFields, by: Session |
   }, by, lengthOf(fields))
 }
 
-/** Changes the given fields of an entry and returns it as changed; otherwise as `deleteEntry`. */
+/** As `createEntry` and `deleteEntry`; undefined for an unknown id. */
 export function updateEntry(
   commits: Commits, id: number, fields: EntryChanges, by: Session | null, isExpected?: Precondition
 ): Promise<Entry | undefined> {
@@ -39,14 +38,14 @@ export function updateEntry(
   }, by, lengthOf(fields))
 }
 
-/** Marks an entry as deleted; false for an unknown id. Rejects with `entry-changed` if it is not as expected. */
+/** False for an unknown id. Rejects with `entry-changed` if it is not as expected. */
 export function deleteEntry(
   commits: Commits, id: number, by: Session | null, isExpected?: Precondition
 ): Promise<boolean> {
   return setStatus(commits, 'entry.deleted', 0, id, by, isExpected)
 }
 
-/** Makes a deleted entry active again; otherwise as `deleteEntry`. */
+/** As `deleteEntry`. */
 export function restoreEntry(
   commits: Commits, id: number, by: Session | null, isExpected?: Precondition
 ): Promise<boolean> {
@@ -77,10 +76,10 @@ function lengthOf(fields: EntryChanges): number {
   return length
 }
 
-/** A UTF-16 unit takes at most as many bytes as JSON, and id and names at most these. */
+/** The most bytes of JSON for a UTF-16 unit, and for id and names. */
 const [UNIT_BYTES, OTHER_BYTES] = [6, 1024]
 
-/** Throws `entry-too-large` if an entry could not be exported, or imported, any more. */
+/** A larger entry could not be exported or imported. */
 function assertFits(entry: Entry): void {
   if (lengthOf(entry) * UNIT_BYTES + OTHER_BYTES <= MAX_ENTRY_BYTES) return
   if (Buffer.byteLength(entryText(entry)) <= MAX_ENTRY_BYTES) return

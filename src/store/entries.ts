@@ -1,24 +1,24 @@
 /**
- * The entries in memory: each once, as the JSON text that is served. Texts of up to a kilobyte are strings, made by
- * `JSON.stringify` and never cut or joined, which would keep their sources alive. Longer ones are outside of the heap.
+ * The entries in memory, each once, as the served JSON text. Short texts come whole from `JSON.stringify`: cut or
+ * joined strings keep their sources alive. Long texts are outside the heap.
  */
 import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { LIST_PAGE_ENTRIES, LIST_PIECE_BYTES, LONG_ENTRY_CHARACTERS, MAX_KEPT_TAGS } from '../limits.ts'
 import { entryText, type Entry } from './entry.ts'
 
-/** What reducers change: the entries that are served, or a draft of them. Ids count from 1 without gaps. */
+/** Ids count from 1 without gaps. */
 export interface EntryTable {
-  /** The newest id. That of an entry which was purged stays taken. */
+  /** The newest id; purged ids stay taken. */
   readonly size: number
   get(id: number): Entry | undefined
-  /** `changedMs` is when its password was set, in milliseconds since 1970; undefined: as before, or not known. */
+  /** `changedMs`: when the password was set, milliseconds since 1970; undefined keeps it. */
   set(entry: Entry, changedMs?: number): void
-  /** Makes an id unknown for good, also the next one. */
+  /** Makes an id, even the next one, unknown for good. */
   delete(id: number): void
 }
 
-/** Entries whose ids follow each other; `pieces` are the active ones as a list has them, until one of them changes. */
+/** `pieces`: the active entries as a list has them; undefined since a change. */
 interface Page { deleted: number, changes: number, pieces: readonly Buffer[] | undefined }
 
 const ACTIVE = '1'.charCodeAt(0)
@@ -28,34 +28,30 @@ const COMMA = Buffer.from(',')
 const TAG_BYTES = 16
 
 export class Entries implements EntryTable {
-  /** Set once the journal is open; see `Journal.tagKey`. */
+  /** See `Journal.tagKey`. */
   tagKey: Buffer = Buffer.alloc(0)
-  /** By id, from 1 on: place 0 is never used. */
+  /** By id; place 0 is unused. */
   readonly #texts: (string | Buffer | undefined)[] = [undefined]
-  /** When each entry's password was set, milliseconds since 1970; NaN if that is not known. */
+  /** Milliseconds since 1970; NaN if not known. */
   readonly #changedMs: number[] = [NaN]
-  /** Tags that were asked for, until their entries change. */
   readonly #tags = new Map<number, string>()
   readonly #pages: Page[] = []
-  /** How often any entry was changed. */
   changes = 0
   #deleted = 0
   #purged = 0
-  /** The list as it was last asked for; undefined since a change. */
+  /** Undefined since a change. */
   #list: EntryList | undefined
 
   get size(): number { return this.#texts.length - 1 }
 
-  /** How many entries there are, deleted ones too. */
+  /** With deleted entries. */
   get count(): number { return this.size - this.#purged }
 
-  /** How many entries are active. */
   get active(): number { return this.count - this.#deleted }
 
-  /** The JSON text of an entry; the bytes of it if it is long. */
+  /** Bytes if it is long. */
   text(id: number): string | Buffer | undefined { return this.#texts[id] }
 
-  /** Whether there is an entry, a deleted one too. */
   has(id: number): boolean { return this.#texts[id] !== undefined }
 
   isActive(id: number): boolean { return this.has(id) && !isDeleted(this.#texts[id]) }
@@ -65,16 +61,15 @@ export class Entries implements EntryTable {
     return text === undefined ? undefined : JSON.parse(text.toString()) as Entry
   }
 
-  /** When an entry's password was set, in milliseconds since 1970; undefined if that is not known. */
+  /** Milliseconds since 1970. */
   changedMs(id: number): number | undefined {
     const changedMs = this.#changedMs[id] ?? NaN
     return Number.isNaN(changedMs) ? undefined : changedMs
   }
 
-  /** How often entries of a page were changed: page n has the ids after n × `LIST_PAGE_ENTRIES`. */
+  /** Page n has the ids after n × `LIST_PAGE_ENTRIES`. */
   pageChanges(page: number): number { return this.#pages[page]?.changes ?? 0 }
 
-  /** How many entries of a page are deleted. */
   pageDeleted(page: number): number { return this.#pages[page]?.deleted ?? 0 }
 
   * entries(): Generator<Entry> {
@@ -111,7 +106,7 @@ export class Entries implements EntryTable {
     this.#tags.delete(id)
   }
 
-  /** The tag of an entry as it is: what its `ETag` says. Undefined for an unknown id. */
+  /** For `ETag`; undefined for an unknown id. */
   tag(id: number): string | undefined {
     const text = this.#texts[id]
     const kept = this.#tags.get(id)
@@ -122,18 +117,17 @@ export class Entries implements EntryTable {
     return tag
   }
 
-  /** The tag of a text: 128 bits of HMAC-SHA-256. The id is in the text, so two entries never share a tag. */
+  /** 128 bits of HMAC-SHA-256. The text has the id, so two entries never share a tag. */
   tagOf(text: string | Buffer): string {
     return createHmac('sha256', this.tagKey).update(text).digest().toString('base64url', 0, TAG_BYTES)
   }
 
-  /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
+  /** A JSON array, ascending by id; undefined without active entries. */
   list(): EntryList | undefined {
     if (this.active === 0) return undefined
     return this.#list ??= new EntryList(this.#pages.map((page, i) => page.pieces ??= this.#piecesOf(i)))
   }
 
-  /** The active entries of a page, each behind a comma. Short ones are joined, long ones stay as they are. */
   #piecesOf(page: number): readonly Buffer[] {
     const pieces: Buffer[] = []
     let joined = ''
@@ -153,13 +147,9 @@ export class Entries implements EntryTable {
   }
 }
 
-/**
- * A list in pieces, which begin with commas; the first comma is left out. Lists share the pieces of pages that did not
- * change, and pieces never change: a slow reader still reads the list of its moment.
- */
+/** Lists share the pieces of unchanged pages. Pieces never change, so a slow reader gets the list of its moment. */
 class EntryList implements Iterable<Buffer> {
   readonly #pages: readonly (readonly Buffer[])[]
-  /** How many bytes all pieces have. */
   readonly bytes: number
 
   constructor(pages: readonly (readonly Buffer[])[]) {
@@ -183,14 +173,14 @@ class EntryList implements Iterable<Buffer> {
   }
 }
 
-/** The bytes of a text, in memory of their own: a slice of a pool would keep the whole pool. */
+/** In memory of its own: a slice would keep its whole pool. */
 function bytesOf(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   bytes.write(text)
   return bytes
 }
 
-/** Whether a text is that of a deleted entry: it ends with its status. */
+/** The status ends the text. */
 function isDeleted(text: string | Buffer | undefined): boolean {
   if (text === undefined) return false
   return (typeof text === 'string' ? text.charCodeAt(text.length - 2) : text[text.length - 2]) !== ACTIVE

@@ -1,11 +1,10 @@
 /**
- * What an entry is (contract §2): which fields a client gives, in the order in which they are served, and their rules.
- * `url` and `notas` are beyond the contract: an entry without them is served as the contract has it. Everything else
- * that knows fields derives from this file.
+ * What an entry is (contract §2); all else that knows fields derives from this file. Optional fields are beyond the
+ * contract.
  */
 import { clearable, optional, text, type Rule } from './validate.ts'
 
-/** The fields that a client gives, all texts; one that may be missing has a `?`. */
+/** The fields that a client gives. */
 export interface EntryFields {
   readonly password: string
   readonly sistema: string
@@ -16,19 +15,17 @@ export interface EntryFields {
 
 export type EntryField = keyof EntryFields
 
-/** What is said of a field; whether it is required follows from its type. */
 interface FieldOf<F extends EntryField> {
   readonly isRequired: undefined extends EntryFields[F] ? false : true
-  /** The operator's flag for it, and what follows that in the help; a secret has none. */
+  /** `value` follows the flag in the help; a secret has none. */
   readonly flag: string
   readonly value: string
   readonly isSecret: boolean
-  /** What it is, for people. */
   readonly help: string
   readonly example: string
 }
 
-/** The same fields, in the order in which they are served. */
+/** In the order in which they are served. */
 export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   password: {
     isRequired: true, flag: 'password', value: '', isSecret: true, help: 'the password', example: 'S3cr3ta'
@@ -50,32 +47,29 @@ export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   }
 }
 
-/** Any of them, where the others stay as they are. */
+/** A change of an entry; missing fields stay as they are. */
 export type EntryChanges = { readonly [F in EntryField]?: string | undefined }
 
-/** A password entry. Of `status`, 1 is active and 0 is deleted. */
+/** A password entry; `status` 1 is active, 0 is deleted. */
 export type Entry = { readonly id: number } & EntryFields & { readonly status: 0 | 1 }
 
-/** An entry that is imported or kept: its place says which id it has. */
 export type EntryRow = Omit<Entry, 'id'>
 
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
-/** The fields that every entry has. */
 export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
 
-/** An example of each of these. */
 export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
   { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
 
-/** Whether fields are given that only some entries have: journals mark such records, see `events.ts`. */
+/** Journals mark records with optional fields: see `events.ts`. */
 export function hasMore(given: EntryChanges): boolean {
   for (const field of OPTIONAL_FIELDS) if (given[field] !== undefined) return true
   return false
 }
 
-/** The fields that are given, in their order, and nothing else. An empty text clears an optional field. */
+/** In the served order. An empty text clears an optional field. */
 export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> {
   const found: { [field in EntryField]?: string | undefined } = {}
   for (const field of ENTRY_FIELDS) {
@@ -85,17 +79,15 @@ export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> 
   return found as Pick<T, EntryField>
 }
 
-/** An entry, whose fields are in their order: so `entryText` gives what is served. */
+/** Orders fields as they are served. */
 export function entryOf(id: number, fields: EntryFields, status: Entry['status']): Entry {
   return { id, ...fieldsOf(fields), status }
 }
 
-/** An entry with some fields changed. */
 export function changedEntry(entry: Entry, changes: EntryChanges): Entry {
   return entryOf(entry.id, { ...entry, ...changes } as EntryFields, entry.status)
 }
 
-/** An entry as it is without its id. */
 export function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }
 
 /** An entry as it is served (contract §2). */

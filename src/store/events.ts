@@ -1,4 +1,4 @@
-/** The events that the journal may hold: for each type its data, its fields, and what it does to the state. */
+/** The events that a journal may hold, and their effects. */
 import { Failure } from '../errors.ts'
 import type { EncodedEvent, Event } from '../journal/journal.ts'
 import type { EntryTable } from './entries.ts'
@@ -8,15 +8,14 @@ import {
 import { ANY_ABILITY, covers } from './session.ts'
 import type { KeptToken, KeptUser, Tokens, User } from './users.ts'
 
-/** What a compaction keeps of an entry: also when its password was set, ISO 8601, if that is known. */
+/** `changed`: when the password was set, ISO 8601. */
 export type KeptRow = EntryRow & { readonly changed?: string | undefined }
 
-/** What events change. */
 export interface Tables {
   readonly entries: EntryTable
-  /** By id; ids count from 1 without gaps. A removed user stays, without a password. */
+  /** By id, from 1 without gaps. Removed users stay, without a password. */
   readonly users: Map<number, User>
-  /** The ids of users who were not removed, by address. */
+  /** Without removed users. */
   readonly addresses: Map<string, number>
   readonly tokens: Tokens
 }
@@ -27,8 +26,7 @@ interface Id { readonly id: number }
 interface Rows<R> { readonly first: number, readonly entries: readonly R[] }
 
 /**
- * The data of each type. Records with fields beyond the contract's three are of the types `fields.…`: versions that
- * would drop those fields do not know these types, and refuse the journal.
+ * Fields beyond the contract's three make the type `fields.…`: versions that would drop those fields refuse the type.
  */
 export interface Events {
   'entry.created': Id & EntryFields
@@ -37,51 +35,47 @@ export interface Events {
   'fields.updated': Id & EntryChanges
   'entry.deleted': Id
   'entry.restored': Id
-  /** The operator had every value of it removed; its id stays unknown. */
+  /** All values were removed; the id stays unknown. */
   'entry.purged': Id
-  /** New entries, with the ids from `first` on. Many in one record, since a record is whole or not at all. */
+  /** One record has many entries, since a record is whole or missing. */
   'entries.imported': Rows<EntryRow>
   'fields.imported': Rows<EntryRow>
-  /** What a compaction kept of each id from `first` on; null for what was purged, and for users who were removed. */
+  /** Kept by a compaction; null for purged entries and removed users. */
   'entries.kept': Rows<EntryRow | null>
   'fields.kept': Rows<KeptRow | null>
   'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
   'tokens.kept': { readonly tokens: readonly KeptToken[] }
-  /** The operator was shown passwords: by which command, of how many entries, of which one if it was one. */
   'entries.disclosed': { readonly command: string, readonly entries: number, readonly id?: number | undefined }
   'user.added': Id & KeptUser
-  /** Another name, or other abilities: the user's tokens may do no more than these from then on. */
+  /** Narrows the user's tokens. */
   'user.changed': Id & { readonly name?: string | undefined, readonly abilities?: readonly string[] | undefined }
-  /** The user's tokens end; so they do with a new password. */
+  /** Ends the user's tokens, as a new password does. */
   'user.removed': Id
   'password.changed': Id & { readonly passwordHash: string }
-  /** The same password, hashed at a higher cost. */
+  /** The same password at a higher cost. */
   'password.rehashed': Id & { readonly passwordHash: string }
   'token.issued': KeptToken
   'token.revoked': { readonly hash: string }
   'tokens.revoked': { readonly user: number }
   'journal.begun': {}
-  /** The operator wrote the journal again: how a journal before ended; the second: that which it was written from. */
+  /** `journal.rewritten` tells its source's end, `journal.continued` an earlier end. */
   'journal.continued': { readonly [F in typeof CONTINUED[number]]?: unknown }
   'journal.rewritten': Events['journal.continued']
-  /** What was written from the journal before ends here, after so many records. */
+  /** Ends a copy of the journal before; `records` precede it. */
   'journal.whole': { readonly records: number }
 }
 
-/** The field that any record of a change has which an operator made: the name of the account, or an empty text. */
+/** An operator's account name, or an empty text. */
 export const OPERATOR = 'operator'
 
-/** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
 export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): EncodedEvent {
   return { type, by, data, json: JSON.stringify(data) }
 }
 
-/** What an event does to the state; `timeMs` is when it was recorded, `by` the user who caused it. */
 type Reduce<D> = (tables: Tables, data: D, timeMs: number, by: number | null) => void
 
 interface EventType<D> {
   readonly fields: readonly (keyof D)[]
-  /** The field that holds rows, and the fields of those. */
   readonly rows?: readonly [list: string, fields: readonly string[]]
   readonly reduce: Reduce<D>
 }
@@ -200,28 +194,23 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   'journal.whole': { fields: ['records'], reduce: nothing }
 }
 
-/** A removed user of whom a compaction has kept the number alone. */
+/** After a compaction, only the number is left. */
 const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined }
 
-/** The same table, as records are looked up in it. */
 const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
   fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
   isOfEntries: /^(entry|entries|fields)\./.test(type),
   reduce: reduce as Reduce<unknown>
 }]))
 
-/** Whether a type of record is about entries, and about nothing else. */
 export function isOfEntries(type: string): boolean { return KNOWN.get(type)?.isOfEntries === true }
 
-/** The only way that the state, or a draft of it, changes. Throws if an event contradicts those before it. */
+/** The only way to change the state or a draft. Throws if an event contradicts earlier events. */
 export function reduce(tables: Tables, { type, data, by }: Event, timeMs: number): void {
   KNOWN.get(type)!.reduce(tables, data, timeMs, by)
 }
 
-/**
- * Throws unless this version knows an event's type and each of its fields. One that a newer version wrote would
- * otherwise be dropped without a word by the next compaction.
- */
+/** Throws `journal-newer` for an unknown type or field, which the next compaction would silently drop. */
 export function assertKnownEvent(type: string, data: unknown): asserts type is keyof Events {
   const known = KNOWN.get(type)
   if (known === undefined) throw new Failure('journal-newer', `this version does not know records of type ${type}`)
@@ -249,7 +238,6 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
   return value
 }
 
-/** A user's tokens keep of their abilities only those that the user has. */
 function narrowTokens(tokens: Tables['tokens'], user: number, abilities: readonly string[]): void {
   for (const [hash, token] of tokens) {
     if (token.user !== user) continue

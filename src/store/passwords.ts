@@ -1,14 +1,13 @@
 /**
- * Password hashes: scrypt (RFC 7914) in PHC strings, `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`, base64 without padding. Two
- * are computed at once, so that a flood of logins takes neither the memory nor the threads that the service needs. The
- * others wait in order; if too many wait, one at random gives way, so that nobody can keep everybody else out.
+ * Password hashes: scrypt (RFC 7914) in PHC strings, base64 without padding. Two run at once: a flood of logins leaves
+ * the service memory and threads. If too many wait, a random call gives way, so that nobody can keep all others out.
  */
 import { Buffer } from 'node:buffer'
 import { randomBytes, randomInt, scrypt, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import { MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_HASHES } from '../limits.ts'
 
-/** What a hash costs: N = 2^ln, block size r, parallelism p. */
+/** N = 2^ln, block size r, parallelism p. */
 export interface ScryptCost { readonly ln: number, readonly r: number, readonly p: number }
 
 const SCRYPT_COST: ScryptCost = { ln: 15, r: 8, p: 3 }
@@ -16,13 +15,12 @@ const SALT_BYTES = 16
 const HASH_BYTES = 32
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 
-/** Half of a surrogate pair, which UTF-8 has no bytes for: every one would be hashed as the same character. */
+/** UTF-8 has no bytes for half of a surrogate pair: all halves would hash alike. */
 export const LONE_SURROGATE: RegExp = /\p{Surrogate}/u
 
-/** The result of a verification; `isOutdated`: the hash was made at a lower cost than new ones. */
+/** `isOutdated`: the hash cost less than new hashes. */
 export interface Verified { readonly isRight: boolean, readonly isOutdated: boolean }
 
-/** A call that waits for its turn. */
 interface Waiting {
   readonly isGone: () => boolean
   readonly sinceMs: number
@@ -32,7 +30,7 @@ interface Waiting {
 
 const STAYS = (): boolean => false
 
-/** Makes and verifies password hashes. Both reject with `hashes-busy` if too many wait, or one waits too long. */
+/** Methods reject with `hashes-busy` if too many calls wait, or one waits too long. */
 export class PasswordHasher {
   readonly #cost: ScryptCost
   readonly #dummy: string
@@ -44,13 +42,12 @@ export class PasswordHasher {
     this.#dummy = format(cost, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES))
   }
 
-  /** `isGone` says whether nobody waits for the hash any more when its turn comes. */
   async hash(password: string, isGone: () => boolean = STAYS): Promise<string> {
     const salt = randomBytes(SALT_BYTES)
     return format(this.#cost, salt, await this.#derive(password, salt, this.#cost, isGone))
   }
 
-  /** Verifies a password. Without a hash (no such user) it takes the same time, and the password is wrong. */
+  /** Without a hash (no such user) it takes the same time. */
   async verify(password: string, phc: string | undefined, isGone: () => boolean = STAYS): Promise<Verified> {
     const [, ln, r, p, salt, hash] = PHC.exec(phc ?? this.#dummy) ?? []
     if (hash === undefined) throw new Error('a stored password hash is not an scrypt PHC string')
@@ -68,7 +65,7 @@ export class PasswordHasher {
       const N = 2 ** ln
       return await new Promise((resolve, reject) => {
         scrypt(password.normalize('NFC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, hash) =>
-          error ? reject(error) : resolve(hash)) // Bun gives no null if there is none
+          error ? reject(error) : resolve(hash)) // Bun gives no null
       })
     } finally {
       this.#endTurn()
@@ -83,7 +80,6 @@ export class PasswordHasher {
     return new Promise((begin, reject) => this.#waiting.push({ isGone, sinceMs: performance.now(), begin, reject }))
   }
 
-  /** Passes the turn to the call that has waited longest. */
   #endTurn(): void {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       const isLate = performance.now() - next.sinceMs > MAX_HASH_WAIT_MS

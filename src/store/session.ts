@@ -1,20 +1,18 @@
-/** Who has sent a request, in the protected configuration, and what they may do (contract §5). */
+/** The sender of a request, in the protected configuration (contract §5). */
 
 export interface Session {
   readonly user: number
-  /** The hash of the token. */
+  /** The token's hash. */
   readonly hash: string
-  /** Those of the token, in the same array until they are others. */
+  /** The same array until they change: drafts compare it. */
   readonly abilities: readonly string[]
 }
 
-/** The ability that includes all others. */
 export const ANY_ABILITY = '*'
 
-/** Abilities that include others: who may read an entry may also read the list without secrets. */
+/** Readers of entries may read the list without secrets. */
 const INCLUDED: { readonly [ability: string]: string } = { 'entry:list': 'password:read' }
 
-/** Whether some abilities include a wanted one: guards, issuing and narrowing ask here. */
 export function covers(has: readonly string[], wanted: string): boolean {
   const wider = INCLUDED[wanted]
   return has.includes(wanted) || has.includes(ANY_ABILITY) || (wider !== undefined && has.includes(wider))
@@ -22,5 +20,4 @@ export function covers(has: readonly string[], wanted: string): boolean {
 
 const TOKEN_ID_DIGITS = 12
 
-/** The id of a token in logs and for the operator: the beginning of its hash. */
 export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }

@@ -1,6 +1,6 @@
 /**
- * The store: commands wait in a queue, bounded in number, bytes and time, and are decided one after the other; the
- * journal makes durable what they decide. Reads are answered from memory and never see what is not durable.
+ * The store: commands wait in a bounded queue and are decided in order; the journal makes their events durable. Reads
+ * come from memory and see durable changes only.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, type FailureCode } from '../errors.ts'
@@ -12,34 +12,30 @@ import type { Session } from './session.ts'
 import { Draft, type State } from './state.ts'
 
 /**
- * Decides on the events to record, none if nothing changes, and on what to answer once they are durable. Called again,
- * with a newer draft, if records of others came first. After a crash the first of several events may be there without
- * the others.
+ * Decides events, and the answer once they are durable. Called again if others' records came first. A crash may leave
+ * the first of several events without the others.
  */
 export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
 
-/** Where commands go: the store, or a view of it. */
 export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone'>
 
-/** Is told of each append that had events: how long it took, and whether it succeeded. */
 export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
-/** A command that waits for its turn, or work on the journal itself. */
 interface Waiting {
   readonly work: Command<unknown> | (() => Promise<unknown>)
   readonly kind: 'command' | 'alone' | 'exclusive'
-  /** Who asks: the token must still stand. */
+  /** Its token must still stand. */
   readonly by: Session | null
   readonly bytes: number
   readonly sinceMs: number
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: unknown) => void
-  /** As it was decided last. */
+  /** As last decided. */
   isRefused: boolean
   outcome: unknown
 }
 
-/** Failures of one write that need not hit the next one. */
+/** The next write may succeed. */
 const PASSING_FAILURES: readonly FailureCode[] = ['write-failed', 'journal-refused']
 
 /** The only caller of `Journal.append`. */
@@ -49,14 +45,13 @@ export class Store {
   readonly #observers: readonly JournalObserver[]
   #queue: Waiting[] = []
   #queueBytes = 0
-  /** The commands of the write under way, and their events. */
+  /** Of the write under way. */
   #batch: readonly Waiting[] = []
   #events: readonly EncodedEvent[] = []
   #running: Promise<void> | undefined
   #withdrawing: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
-  /** `state` is what the journal was read into. */
   constructor(journal: Journal, state: State, observers: readonly JournalObserver[] = []) {
     this.journal = journal
     this.state = state
@@ -65,24 +60,21 @@ export class Store {
   }
 
   /**
-   * Resolves with a command's outcome once everything that it could have seen is durable, its own events too. `by` is
-   * who asks: `session-changed` if that token was revoked meanwhile. `bytes` is about what it holds while it waits.
-   * Rejects with `queue-full`, `journal-busy`, `journal-closed`, a failure of the journal, or what the command threw.
-   * After `journal-failed` or `journal-unreachable` its events may be recorded.
+   * Resolves once the command's events, and all it could have seen, are durable. `bytes`: about what it holds. Rejects
+   * with `session-changed` if the token of `by` was revoked, `queue-full`, `journal-busy`, `journal-closed`, the
+   * journal's failure, or the command's error. After `journal-failed` or `journal-unreachable` its events may be
+   * recorded.
    */
   commit<T>(command: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
     return this.#wait<T>(command, 'command', by, bytes)
   }
 
-  /** The same for a command that looks at users or tokens: nothing shares its write, so the state is exactly true. */
+  /** For users or tokens: nothing shares the write, so the state is exact. */
   commitAlone<T>(command: Command<T>, by: Session | null = null): Promise<T> {
     return this.#wait<T>(command, 'alone', by, 0)
   }
 
-  /**
-   * Does work on the journal while nothing is appended. Withdrawn, with `journal-busy`, if its turn does not come in a
-   * few seconds, or if nobody waits for it any more when it comes.
-   */
+  /** Nothing is appended meanwhile. Rejects with `journal-busy` if its turn comes late. */
   exclusive<T>(work: () => Promise<T>, isGone: () => boolean = () => false): Promise<T> {
     const begin = async (): Promise<T> => {
       if (isGone()) throw new Failure('journal-busy', 'its client has gone')
@@ -91,12 +83,10 @@ export class Store {
     return this.#wait<T>(begin, 'exclusive', null, 0)
   }
 
-  /** The journal's status, and how many commands wait. */
   status(): Status & { readonly waiting: number } {
     return { ...this.journal.status(), waiting: this.#queue.length }
   }
 
-  /** Waits for what was queued, then closes the journal. */
   close(): Promise<void> {
     return this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close())
   }
@@ -116,7 +106,6 @@ export class Store {
     }) as Promise<T>
   }
 
-  /** The way of every change, one write after the other; exclusive work has a turn of its own. */
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
@@ -134,7 +123,7 @@ export class Store {
           startMs ||= performance.now()
           return events
         })
-        // Now it is durable, and reduced into the state.
+        // Durable now, and in the state.
       } catch (failure) {
         error = failure
       }
@@ -154,10 +143,7 @@ export class Store {
     this.#withdrawing = undefined
   }
 
-  /**
-   * Waits until a turn of the event loop has brought no further command: clients whose changes were just acknowledged
-   * may be about to ask for the next, and a write costs as much as several records.
-   */
+  /** Acknowledged clients may ask again at once, and a write costs as much as several records. */
   async #gather(): Promise<void> {
     for (let turns = 0, seen = 0; turns <= MAX_GATHER_TURNS; turns++) {
       await new Promise(resolve => setImmediate(resolve))
@@ -168,9 +154,8 @@ export class Store {
   }
 
   /**
-   * Decides commands in order until a write is full. What one throws may come of an event before it: it is said once
-   * that is durable. Called again if others' records came first, or if nothing was to be recorded: then for the same
-   * commands.
+   * An error may follow from an earlier event, so it is told once that event is durable. Called again after others'
+   * records, or, for the same commands, if there is nothing to record.
    */
   #decide(): readonly EncodedEvent[] {
     const { maxRecords, maxBytes } = this.journal
@@ -202,10 +187,10 @@ export class Store {
     return this.#events = events
   }
 
-  /** The length of an event as JSON; throws `write-failed` if no line can hold it. */
+  /** Throws `write-failed` if no line can hold the event. */
   #lengthOf({ json }: EncodedEvent): number {
     const { maxEventBytes } = this.journal
-    // In UTF-8 a UTF-16 unit takes at most three bytes: nearly always there is nothing to count.
+    // A UTF-16 unit has at most three bytes in UTF-8.
     if (json.length * 3 > maxEventBytes && Buffer.byteLength(json) > maxEventBytes) {
       throw new Failure('write-failed', `a change of more than ${maxEventBytes} bytes`)
     }
@@ -213,7 +198,7 @@ export class Store {
   }
 
   #tell(ms: number, isMade: boolean): void {
-    // In a microtask of its own: what an observer throws is no failure of the write.
+    // In a microtask: an observer's error is no failure of the write.
     for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
   }
 
@@ -228,7 +213,7 @@ export class Store {
     for (const { bytes } of batch) this.#queueBytes += bytes
   }
 
-  /** Rejects what has waited too long: what was not answered with success is not carried out later. */
+  /** A change that was answered with a failure must not happen later. */
   readonly #withdraw = (): void => {
     const lastMs = performance.now() - MAX_COMMIT_WAIT_MS
     const late = this.#queue.findIndex(({ sinceMs }) => sinceMs > lastMs)

@@ -1,28 +1,24 @@
-/** The validator: a shape is a table from field to rule. What has the shape comes back typed, with its fields only. */
+/** The validator: a shape maps fields to rules; checked values have its fields only. */
 import { requiredText } from '../contract.ts'
 import { Failure, type FieldErrors } from '../errors.ts'
 import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
 
 export interface Rule<T> {
-  /** Whether the field may be absent. */
   readonly optional: boolean
-  /** What is wrong with a value; undefined: nothing. */
+  /** The message for an invalid value. */
   readonly fault: (field: string, value: unknown) => string | undefined
-  /** Never set: it carries the type of a valid value. */
+  /** Never set: carries the type of a valid value. */
   readonly type?: T
 }
 
 export type Shape = { readonly [field: string]: Rule<unknown> }
 
-/** The type of a value that has the shape. */
 export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never }
 
 export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
 
-/** A JSON object as a request's body gives it, or one of the caller's own. */
 export type Given = ReadonlyMap<string, unknown> | { readonly [field: string]: unknown }
 
-/** Checks an object against a shape: its value, or every failing field with its messages. */
 export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<S>> {
   const value: { [field: string]: unknown } = {}
   const errors: { [field: string]: string[] } = {}
@@ -33,7 +29,7 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
     if (given === undefined && optional) continue
     const message = fault(field, given)
     if (message === undefined) {
-      // A list is the caller's, who may change it later. Only a clearable text may be null.
+      // Copied, since the caller may change a list. Only clearable texts may be null.
       value[field] = Array.isArray(given) ? [...given] : given ?? ''
     } else {
       errors[field] = [message]
@@ -48,17 +44,16 @@ function valueIn(object: Given, field: string): unknown {
   return Object.hasOwn(object, field) ? (object as { readonly [field: string]: unknown })[field] : undefined
 }
 
-/** The value of a shape for callers without HTTP; throws `input-invalid`, with the errors by field. */
+/** For callers without HTTP; throws `input-invalid`. */
 export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
   const checked = check(shape, { ...given })
   if (checked.ok) return checked.value
   throw new Failure('input-invalid', sentenceOf(checked.errors), { errors: checked.errors })
 }
 
-/** All errors in one line, for callers without a form. */
 export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
 
-/** A required field; `mustBe` completes the message about an invalid value. */
+/** A required field; `mustBe` completes the message for an invalid value. */
 export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
   return {
     optional: false,
@@ -71,24 +66,24 @@ export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Ru
 
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> { return { ...rule, optional: true } }
 
-/** A rule and what else a value that keeps it must be; `more` gives what is wrong with such a value. */
+/** `more` judges values that keep the first rule. */
 export function also<T>(first: Rule<T>, more: (field: string, value: T) => string | undefined): Rule<T> {
   return { ...first, fault: (field, value) => first.fault(field, value) ?? more(field, value as T) }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-/** A string of at least one character. */
+/** Not empty. */
 export const text: Rule<string> = rule(isText, 'be a string')
 
-/** A string that may be absent; an empty one, or null, clears the field. */
+/** An empty text, or null, clears the field. */
 export const clearable: Rule<string | undefined> = {
   optional: true,
   fault: (field, value) =>
     value === null || typeof value === 'string' ? undefined : `The ${field} field must be a string.`
 }
 
-/** A string of at least one and at most `maxLength` UTF-16 units. */
+/** Not empty; `maxLength` in UTF-16 units. */
 export function textUpTo(maxLength: number): Rule<string> {
   return also(text, (field, value) =>
     value.length <= maxLength ? undefined : `The ${field} field must not be greater than ${maxLength} characters.`)
@@ -96,16 +91,15 @@ export function textUpTo(maxLength: number): Rule<string> {
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
-/** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
+/** At most 254 characters (RFC 5321 §4.5.3.1). */
 export const email: Rule<string> = rule(
   value => isText(value) && value.length <= MAX_EMAIL_CHARACTERS && EMAIL.test(value), 'be a valid email address')
 
-/** A number within bounds, both included. */
+/** Bounds included. */
 export function number(least: number, most: number): Rule<number> {
   return rule(value => typeof value === 'number' && value >= least && value <= most,
     `be a number between ${least} and ${most}`)
 }
 
-/** A list of strings of at least one character. */
 export const texts: Rule<readonly string[]> =
   rule(value => Array.isArray(value) && value.every(isText), 'be a list of strings')
