@@ -197,7 +197,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
 })
 
-test('an entry is known by a part of its system or user name; several are shown, and nothing is done', async t => {
+test('an entry is known by a part of its system, user name or address, and not of its notes; several are shown, and nothing is done', async t => {
   const folder = await initialized(t)
   for (const [system, user] of [['github', 'ana'], ['gitlab', 'ana'], ['GitLab', 'bea'], ['git', 'carla']]) {
     await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}\n`)
@@ -208,9 +208,13 @@ test('an entry is known by a part of its system or user name; several are shown,
     const { code, out, error } = await admin(folder, `entry ${words}`)
     assert.deepEqual([code, out], [2, ''], words)
     assert.equal(error, 'ID  SYSTEM  USER\n2   gitlab  ana\n3   GitLab  bea\n' +
-      'error: 2 entries have that in their system or user name; give an id\n')
+      'error: 2 entries have that in their system, user name or address; give an id\n')
   }
   await refused(folder, 'entry get nowhere', 1, /no active entry has that/)
+  await done(folder, 'entry edit git --url https://repo.example/x')
+  await done(folder, 'entry edit git --notes-stdin', 'a note')
+  assert.match(await done(folder, 'entry list REPO.example'), /^4 +git +carla +https:/m)
+  await refused(folder, 'entry get note', 1, /no active entry has that/)
   assert.equal(await done(folder, 'entry edit bea --system bitbucket'), 'entry 3 changed\n')
   assert.equal(await done(folder, 'entry delete bea'), 'entry 3 deleted\n')
   assert.match(await done(folder, 'entry history bea'), /entry\.deleted/)

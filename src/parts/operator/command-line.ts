@@ -29,8 +29,8 @@ export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
 }
 
 const POSITIONALS: { readonly [name: string]: string } = {
-  ENTRY: 'an id, or a part of the system or user name that one entry alone has',
-  FILTER: 'a part of the system or user name, whatever its case and accents',
+  ENTRY: 'an id, or a part of the system, user name or address that one entry alone has',
+  FILTER: 'a part of the system, user name or address, whatever its case and accents',
   EMAIL: 'the address of a user',
   'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it',
   SHELL: 'bash, zsh or fish'

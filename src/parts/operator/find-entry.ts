@@ -34,16 +34,16 @@ export async function entriesOf(context: Context, among: Among, command: string 
  */
 export async function findId({ positionals: [text = ''], terminal, store }: Context, among: Among): Promise<number> {
   if (ID.test(text)) return Number(text)
-  if (text === '') throw new UsageError('give an id, or a part of a system or user name')
+  if (text === '') throw new UsageError('give an id, or a part of a system, user name or address')
   const found = await store.ask('findEntries', { text, among })
   const exact = found.filter(({ sistema = '' }) => folded(sistema) === folded(text))
   const [one, ...others] = exact.length === 1 ? exact : found
   if (one === undefined) {
-    throw new OperatorError(`no ${among === 'all' ? '' : `${among} `}entry has that in its system or user name`)
+    throw new OperatorError(`no ${among === 'all' ? '' : `${among} `}entry has that in its system, user name or address`)
   }
   if (others.length === 0) return one.id
   terminal.choices(found, FIELD_WORDS)
-  throw new UsageError(`${found.length} entries have that in their system or user name; give an id`)
+  throw new UsageError(`${found.length} entries have that in their system, user name or address; give an id`)
 }
 
 /** Throws a `UsageError`. */

@@ -48,6 +48,7 @@ const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(v
 const command: Rule<string | undefined> = optional(text)
 const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const SEARCHED = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 36_500
 const PAGE_CHARACTERS = 1024 * 1024
@@ -105,7 +106,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       const shared = isReused === 1 ? sharedPasswords(entries) : undefined
       const found: Listed[] = []
       for (const entry of entries.entries()) {
-        const holds = [entry.sistema, entry.usuario].some(one => folded(one).includes(wanted))
+        const holds = SEARCHED.some(field => folded(entry[field] ?? '').includes(wanted))
         const changedMs = entries.changedMs(entry.id)
         const others = shared?.get(entry.password)
         const isWanted = holds && isAmong(entry, among) && isOld(changedMs)
