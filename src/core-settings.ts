@@ -9,23 +9,41 @@ import {
 } from './setting-values.ts'
 
 export interface CoreSettings {
+  /** The address to listen on; `127.0.0.1` unless given. */
   readonly host: string
+  /** The port to listen on, 3000 unless given; 0 takes a free one. */
   readonly port: number
+  /** The folder of the journal; `data` in the working folder unless given. */
   readonly dataDir: string
+  /** The file of the keys that seal the journal; `journal.key` in the data folder unless given. */
   readonly keyFile: string | undefined
+  /** Requests under `/api` that a client may make in a minute, 60 unless given; 0 is off. */
   readonly rateLimit: number
+  /** What a request counts against: the client address (`ip`), or the `user` of its token. */
   readonly rateLimitBy: 'ip' | 'user'
+  /** Logins that a client address may try in a minute, 6 unless given; 0 is off. */
   readonly loginLimit: number
+  /** Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token. */
   readonly auth: 'none' | 'bearer'
+  /** The lifetime of a token from a login, in minutes; until it is revoked unless given. */
   readonly tokenTtlMinutes: number | undefined
+  /** Tokens from logins that a user may have, 1,000 unless given; then the token unused longest ends. */
   readonly tokensPerUser: number
+  /** The ability that a token needs for an operation, as `operation=ability,…`. */
   readonly abilities: ReadonlyMap<string, string | undefined>
+  /** Origins whose pages may use the service, exactly as a browser sends them, separated by commas. */
   readonly corsOrigins: ReadonlySet<string>
+  /** Host names besides `localhost` and IP addresses that requests may name, separated by commas. */
   readonly allowedHosts: ReadonlySet<string>
+  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts, separated by commas. */
   readonly trustProxy: AddressSet | undefined
+  /** The file of the certificate chain to serve HTTPS with, PEM; read again if it changes. */
   readonly tlsCert: string | undefined
+  /** The file of the private key of the certificate, PEM. */
   readonly tlsKey: string | undefined
+  /** The size that a request body may have, in bytes; 65,536 unless given. */
   readonly maxBodyBytes: number
+  /** Where records are kept: `file`, `memory`, or the name of a journal that a part offers. */
   readonly journal: string
 }
 
