@@ -45,6 +45,7 @@ export function calledAs(script: string = '', folder: string = '/'): string {
   return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
 }
 
+/** Gives the parsed settings; `nameOf` is how an error calls one. Throws `setting-invalid`. */
 export function readValues<S>(
   table: SettingsTable<S>, flags: Variables, env: Variables,
   nameOf: (name: string, flag: string) => string = (_, flag) => `--${flag}`

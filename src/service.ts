@@ -73,6 +73,7 @@ export async function openStorage(
   return { store, journal, lock, readMs: nowMs() - beganMs, close }
 }
 
+/** An open service. Embedders get more: see `index.ts`. */
 export interface OpenService {
   readonly store: Store
   readonly accounts: Accounts | undefined

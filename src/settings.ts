@@ -14,12 +14,14 @@ export const PARTS: readonly Part[] = Object.values(parts)
 type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
 type SettingsOf<P> = P extends Part<infer S> ? S : never
 
+/** The settings of the core and of all parts. */
 export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
 
 export type ServiceSettings = Settings & { readonly isProduction: boolean }
 
 export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PARTS.map(({ journals }) => journals))
 
+/** Reading, `--help` and the documents' table come from this table. */
 export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
   coreSettings(JOURNALS, Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))),
   ...PARTS.map(({ settings }) => settings)

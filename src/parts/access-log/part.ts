@@ -4,6 +4,7 @@ import { parseSwitch } from '../../setting-values.ts'
 import type { Part } from '../../part.ts'
 
 interface AccessLogSettings {
+  /** Whether each request is given to `log.access`, a JSON line each. */
   readonly accessLog: boolean
 }
 

@@ -4,6 +4,7 @@ import { parseSwitch } from '../../setting-values.ts'
 import type { Part } from '../../part.ts'
 
 interface ExtraSettings {
+  /** Whether the history of an entry and a change of one's own password are served; off unless given. */
   readonly extraRoutes: boolean
 }
 

@@ -39,7 +39,8 @@ export async function findId({ positionals: [text = ''], terminal, store }: Cont
   const exact = found.filter(({ sistema = '' }) => folded(sistema) === folded(text))
   const [one, ...others] = exact.length === 1 ? exact : found
   if (one === undefined) {
-    throw new OperatorError(`no ${among === 'all' ? '' : `${among} `}entry has that in its system, user name or address`)
+    const which = among === 'all' ? '' : `${among} `
+    throw new OperatorError(`no ${which}entry has that in its system, user name or address`)
   }
   if (others.length === 0) return one.id
   terminal.choices(found, FIELD_WORDS)
