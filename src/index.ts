@@ -40,6 +40,7 @@ export interface Service {
   updatePassword(id: number, changes: EntryChanges, options?: UpdateOptions): Promise<Entry | undefined>
   /** False for an unknown id. */
   deletePassword(id: number): Promise<boolean>
+  /** Users and tokens. */
   readonly accounts: Pick<
     Accounts, 'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' |
     'revokeAll'
