@@ -12,7 +12,7 @@ const SENTENCES = {
   'head-unknown': 'the noted head is nowhere in this journal',
   'archive-foreign': 'the archive does not join this journal',
   'journal-closed': 'the journal is closed',
-  'journal-failed': 'the journal takes no more writes until a restart',
+  'journal-failed': 'the journal takes no more writes',
   'journal-missing': 'there is no journal',
   'journal-unreachable': 'the journal cannot be reached',
   'journal-behind': 'not all records of the journal are read yet',

@@ -167,7 +167,7 @@ export class FileJournal implements DurableJournal {
   }
 
   #fail(fault: string): Failure {
-    if (fault !== this.#fault) this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
+    if (fault !== this.#fault) this.#options.warn(`the journal takes no more writes: ${fault}`)
     this.#fault = fault
     return new Failure('journal-failed', fault)
   }

@@ -15,7 +15,7 @@ import { startService } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
 const OK = '{"message":"OK","status":200}'
-const FAILED = '{"message":"The journal takes no more writes until a restart.","status":503}'
+const FAILED = '{"message":"The journal takes no more writes: read the runbook before you restart the service.","status":503}'
 const NOT_LOCAL =
   '{"message":"Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.","status":403}'
 const ENTRY = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }

@@ -217,7 +217,7 @@ for (const [what, fail, fault] of [
       fault.test(error.message))
     assert.match(journal.status().fault!, fault)
     assert.equal(calls.length, before)
-    assert.equal(warnings.filter(line => line.includes('until a restart')).length, 1)
+    assert.equal(warnings.filter(line => line.includes('takes no more writes')).length, 1)
     assert.deepEqual(journal.data, [1])
     await journal.close()
     assert.equal(faulty.open.size, 0)

@@ -38,7 +38,7 @@ test('a service whose socket was removed takes no more changes and says so, whil
   assert.equal(clean(service.folder), 1)
   assert.equal((await send(service.url, 'GET', '/healthz')).status, 503)
   for (let n = 0; n < 2; n++) assert.equal(await create(service, 'b'), 500)
-  await service.printed(/warning: the journal takes no more writes until a restart: the socket of its lock, .*, was removed/)
+  await service.printed(/warning: the journal takes no more writes: the socket of its lock, .*, was removed/)
   assert.equal((await send(service.url, 'GET', '/api/listPassword')).json.length, 1)
   assert.deepEqual(socketsIn(service.folder), [])
   assert.equal((await service.stop()).code, 0)

@@ -11,7 +11,7 @@ import { EXPOSITION_TYPE, metric } from './exposition.ts'
 import type { Audience, MetricsSettings } from './part.ts'
 
 const HEALTHY = messageReply(200, 'OK')
-const FAILED = messageReply(503, 'The journal takes no more writes until a restart.')
+const FAILED = messageReply(503, 'The journal takes no more writes: read the runbook before you restart the service.')
 const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
 const FULL = messageReply(503, 'The disk of the journal, or etcd, is full: changes fail until there is room.')
 const behindReply = (percent: number): Reply =>
