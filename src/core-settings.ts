@@ -99,9 +99,10 @@ export const coreSettings = (
   tokenTtlMinutes: setting('N', undefined, parseMinutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'),
   tokensPerUser: setting('N', TOKENS_PER_USER, parseInteger(1, 1_000_000),
-    'Tokens from logins that a user may have; beyond it the one unused longest ends.'),
+    'Tokens from logins that a user may have; beyond that, the token unused longest ends.'),
   abilities: setting('OP=ABILITY,…', parseAbilities(abilities)(''), parseAbilities(abilities),
-    'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
+    'The ability that a token needs for an operation, `any` for none; ' +
+      'operations that are not named keep their default.',
     { shown: 'one of its own for each operation' }),
   corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(parseList(text).map(parseOrigin)),
     'Origins whose pages may use the service, exactly as a browser sends them.'),

@@ -79,7 +79,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'user edit', positionals: ['EMAIL'],
     options: { name: { value: 'N', help: 'the new name' }, ...ABILITIES },
-    help: 'gives a user another name or other abilities at once, also within the tokens that there are',
+    help: 'changes the name or the abilities of a user, at once and for existing tokens, too',
     examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --abilities password:read'],
     run: async context => {
       const { store, positionals: [email = ''], terminal } = context

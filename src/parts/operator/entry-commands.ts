@@ -223,7 +223,7 @@ export const COMMANDS: readonly Command[] = [
       old: { value: 'DAYS', help: 'those whose password was set more than DAYS ago, or nobody knows when' },
       reused: { help: 'those whose password another active entry has, too' }
     },
-    help: 'lists the active entries, or those whose system or user contains FILTER; no passwords',
+    help: 'lists the active entries, or those whose system, user or address contains FILTER; no secrets',
     examples: ['entry list git', 'entry list --deleted', 'entry list --old 365', 'entry list --reused'],
     run: list
   },
@@ -280,7 +280,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'entry history', positionals: ENTRY, options: REVEAL,
-    help: 'prints every value that an entry ever had, when it got it, and by whom',
+    help: 'prints every value that an entry ever had, with its time and its author',
     examples: ['entry history github --reveal'],
     run: history
   }

@@ -1,4 +1,4 @@
-/** Finds an entry by id, or by a part of its system or user name. */
+/** Finds an entry by id, or by a part of its system, user name or address. */
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 import { OperatorError, UsageError, type Context } from '../command.ts'
 import { folded } from '../terminal.ts'

@@ -229,7 +229,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
-    help: 'prints a line a record, of the journal or of a copy: number, time, who, what',
+    help: 'prints a line for each record of the journal, or of a copy: number, time, who, what',
     run: show
   },
   {
@@ -242,7 +242,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'journal restore', positionals: ['FILE'],
     options: { 'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' } },
-    help: 'puts a copy into the data folder, verified, where no journal is; ends all tokens; the service must not run',
+    help: 'verifies a copy and puts it into a data folder without a journal; ends all tokens; stop the service before',
     run: restore
   }
 ]

@@ -121,7 +121,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'key list',
-    help: 'lists the keys by their lines in the key file: since when each sealed, and what needs it',
+    help: 'lists the keys in the order of the key file: since when each key sealed, and what needs it',
     run: listKeys
   },
   {
