@@ -101,7 +101,7 @@ test('a log that takes progress gets that of a start; the console will do where 
   const shares: unknown[] = []
   const log = { info() {}, warn() {}, progress: (...told: readonly unknown[]) => { shares.push(told) } }
   await (await openService({ dataDir, log })).close()
-  assert.deepEqual(shares, [['reading the journal', 1], ['reading the journal', 1]])
+  assert.deepEqual(shares, [['reading the journal', 1]])
   t.mock.method(console, 'warn', () => {})
   assert.deepEqual(await (await inMemory(t, { log: console })).listPassword(), [])
 })
