@@ -89,7 +89,7 @@ export const coreSettings = (
   rateLimit: setting('N', RATE_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
     'Requests under `/api` that a client may make in a minute; 0 is off.'),
   rateLimitBy: setting('KEY', 'ip', parseWord('ip', 'user'),
-    'What a request counts against: the client address, or with `user` the user of its token.'),
+    'How requests are counted: by client address, or with `user` by the user of the token.'),
   loginLimit: setting('N', LOGIN_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
     'Logins that a client may try in a minute; 0 is off.'),
   // contract §1, §5.1

@@ -185,8 +185,8 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
   return reply.status
 }
 
-const ANSWERED_BY_HOST = 'a request was answered by the host while the service worked on it, and what it asked for ' +
-  'was done: a framework that answers by itself has to be told not to, such as Koa by ctx.respond = false'
+const ANSWERED_BY_HOST = 'the host answered a request while the service worked on it. The service has carried it ' +
+  'out. If the framework answers by itself, switch that off; for Koa: ctx.respond = false'
 
 function extraFields(options: PipelineOptions, asked: Asked): string[] {
   const { headers = [], corsOrigins } = options

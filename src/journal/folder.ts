@@ -174,7 +174,7 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
   if (stat === undefined || (stat.mode & 0o077) === 0) return
   const open = `${path} is open to others (mode ${stat.mode.toString(8)})`
   if (!stat.isFile && (stat.mode & SET_GROUP) !== 0) {
-    return warn(`${open}, and stays so, since its group is passed on to what is made in it`)
+    return warn(`${open}, and stays so, since new files in it get its group`)
   }
   try {
     files.setMode(path, mode)
@@ -233,8 +233,8 @@ function makeKeyFile({ files, keyFile, random }: FolderOptions, secret: Buffer):
 function missing(path: string, isThere: boolean, besideKey: string = ''): Failure {
   const key = besideKey === '' ? '' : `, though its key ${besideKey} is there`
   const what = path + (isThere ? ' is empty' : ' does not exist') + key
-  const how = 'if something was stored there, restore it (the operator\'s command journal restore); if nothing was, ' +
-    'or a new, empty store is what you want, run the operator\'s command init'
+  const how = 'if entries were stored there, restore a backup (the operator\'s command journal restore); if nothing ' +
+    'was, or you want a new, empty store, run the operator\'s command init'
   return new Failure('journal-missing', `${what}; ${how}`)
 }
 

@@ -35,7 +35,7 @@ interface HowSaved {
 
 /** Throws an `OperatorError` if newer records may exist elsewhere. */
 function assertNewest({ fault, mayLack }: JournalStatus): void {
-  if (mayLack === true) throw new OperatorError(`what is here may not be the newest: ${fault}`)
+  if (mayLack === true) throw new OperatorError(`the newest records may be missing here: ${fault}`)
 }
 
 /** Hands lines on before all are verified. Throws as `assertNewest`. */

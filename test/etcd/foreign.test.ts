@@ -41,7 +41,7 @@ test('a start refuses keys among the records; those behind them are named once, 
 const RECORDS = 5
 const [IS_MISSING, IS_NO_LINE] = [/record 6 is missing, others follow it/, /record 6: it is not a line of a journal/]
 const IS_ANOTHER = /its newest record is no longer in etcd, or is another one/
-const IS_NO_MARKER = /what \/pes\.key holds in etcd is no marker, "/
+const IS_NO_MARKER = /the value of \/pes\.key in etcd is no marker: "/
 
 /** What stands at a key by then, undefined: nothing; and what is said of it. */
 type Damage = readonly [what: string, key: string, value: string | undefined, seen: RegExp]

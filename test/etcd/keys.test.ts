@@ -52,7 +52,7 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   assert.match(await done(other.folder, backup('whole.jsonl')), /^2 records/)
   assert.equal(await create(one), 200)
   assert.deepEqual([await list(other), await create(other)], [503, 500])
-  await refused(other.folder, backup('old.jsonl'), 1, /what is here may not be the newest: .* has no key/)
+  await refused(other.folder, backup('old.jsonl'), 1, /the newest records may be missing here: .* has no key/)
   assert.match(faultOf(other)!, lacks)
   assert.match((await send(other.url, 'GET', '/healthz')).json.message, /at the moment/)
   const warned = new RegExp(`^the journal takes no changes at the moment: .*${fresh}.*$`)

@@ -58,7 +58,7 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
         const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints }
         await assert.rejects(startService(t, { ...flags, data: one!.folder }), failure('journal-missing', /no key \/pes\.key/))
         const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
-        assert.match(moved.warnings.join('\n'), /journal\.jsonl is not the journal that is used, which is \/pes-2 in etcd/)
+        assert.match(moved.warnings.join('\n'), /the service uses the journal \/pes-2 in etcd, and not .*journal\.jsonl\./)
         assert.equal((await send(moved.url, 'GET', '/api/listPassword')).text, listed)
         assert.equal(await create(moved), 200)
       })
@@ -93,7 +93,7 @@ test('records whose marker is gone or damaged are removed by nobody', { skip: NO
   for (let i = 0; i < 3; i++) assert.equal(await create(one!), 200)
   await one!.service.close()
   await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: base64('PRECIOUS') })
-  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 3, /what \/pes\.key holds in etcd is no marker/)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 3, /the value of \/pes\.key in etcd is no marker/)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
   await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1, /no key \/pes\.key; but 3 keys where its records would be: if they are records, put the name/)
   assert.equal(await new Rival(endpoints, readSecret(one!.folder)).count(), 3)
@@ -179,8 +179,8 @@ test('an etcd that is full is left by a backup, whose head lets the journal be r
   await one!.service.close()
   await refused(one!.folder, `journal close ${at}`, 1, /space exceeded: compact and defragment it, or raise --quota/)
   const remove = `journal remove /pes --from etcd --yes ${at}`
-  await refused(one!.folder, remove, 1, /\/pes is in use, 1 records, .* if etcd is full, make a backup and name its head/)
-  await refused(one!.folder, `${remove} --head ${'0'.repeat(64)}`, 1, /does not end with a head that was named/)
+  await refused(one!.folder, remove, 1, /\/pes is in use, 1 records, .* if etcd is full, make a backup and give its head/)
+  await refused(one!.folder, `${remove} --head ${'0'.repeat(64)}`, 1, /does not end with a head given by --head; close it first/)
   const [, head] = /head ([0-9a-f]{64})/.exec(await backup(one!.folder, at))!
   assert.equal(await done(one!.folder, `${remove} --head ${head}`), '/pes: 1 records removed\n')
   const alone = await startService(t, { data: one!.folder })

@@ -59,9 +59,9 @@ const REFUSED: readonly (readonly [text: string | Buffer, fault: string])[] = [
   ['a,b\rc\r', 'line 2, column 1: 1 cells, where the first row has 2'],
   ['a,b\n\n"c\nd",e\nf,g,h', 'line 5, column 1: 3 cells, where the first row has 2'],
   [`a${',b'.repeat(1_000)}`, 'line 1, column 2000: more than 1000 cells'],
-  [Buffer.from('a,b\nñ\xff,c', 'latin1'), 'line 2, column 1: what is not UTF-8'],
-  [Buffer.from([0xef, 0xbb, 0xbf, 0x61, 0x2c, 0xc3]), 'line 1, column 3: what is not UTF-8'],
-  [Buffer.concat([Buffer.from('\ufffd,x\n🔑y'), Buffer.from([0xed, 0xa0, 0x80])]), 'line 2, column 3: what is not UTF-8']
+  [Buffer.from('a,b\nñ\xff,c', 'latin1'), 'line 2, column 1: a byte that is not UTF-8'],
+  [Buffer.from([0xef, 0xbb, 0xbf, 0x61, 0x2c, 0xc3]), 'line 1, column 3: a byte that is not UTF-8'],
+  [Buffer.concat([Buffer.from('\ufffd,x\n🔑y'), Buffer.from([0xed, 0xa0, 0x80])]), 'line 2, column 3: a byte that is not UTF-8']
 ]
 
 for (const [text, fault] of REFUSED) {
@@ -90,7 +90,7 @@ test('where backslashes escape, they do so before quotes and backslashes alone',
   const cells = (text: string): unknown => [...readCsv(text, ',', true)].map(({ cells }) => cells)
   assert.deepEqual(cells('"a\\\\","b\\"c",d\r\n"\\\\\\"",",",\\\r\n'), [['a\\', 'b"c', 'd'], ['\\"', ',', '\\']])
   for (const [text, why] of [
-    ['"a\\b"', /line 1, column 3: a backslash before something else/], ['"a""b"', /text after a closing quote/],
-    ['"a\\"', /not closed/], ['"a\\', /a backslash before something else/]
+    ['"a\\b"', /line 1, column 3: a backslash before a character that is neither/], ['"a""b"', /text after a closing quote/],
+    ['"a\\"', /not closed/], ['"a\\', /a backslash before a character that is neither/]
   ] as const) assert.throws(() => cells(text), why)
 })

@@ -246,10 +246,10 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
   for (const [text, why] of [
     [JSON.stringify({ encrypted: true, passwordProtected: true, data: 'SECRET' }), /is encrypted; export it again as \.json/],
     [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^item 1: it is not an object$/],
-    ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^item 1: password is not what Bitwarden writes$/],
-    ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^item 1: what should hold \w+ is not what Bitwarden writes$/],
-    ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^item 1: name is not what Bitwarden writes$/],
-    ['{"encrypted":false,"items":{"SECRET":1}}', /^items is not what Bitwarden writes$/],
+    ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^item 1: password has an unknown form$/],
+    ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^item 1: the object around \w+ has an unknown form$/],
+    ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^item 1: name has an unknown form$/],
+    ['{"encrypted":false,"items":{"SECRET":1}}', /^items has an unknown form; export it from Bitwarden again$/],
     ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^line 1, column 31: it has an unexpected character/],
     ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^line 1, column 47: it ends in a string$/],
     ['{"logins":[{"SECRET":1}]}', /^line 1: this object has no member password; known are .* \.json of Bitwarden \(Tools, Export vault\)/]
@@ -306,7 +306,7 @@ test('a malformed file of this program is refused by its line, and the message n
     [`${a}\n\ufeff${a}`, /^line 2, column 1: it /],
     [`${a}\n["SECRET"]`, /^line 2: it is not an object$/],
     [`${a}\n\0\0\0\0`, /^line 2, column 1: it /],
-    ['\0\0\0\0', /^its first line names no column that is known; known are/],
+    ['\0\0\0\0', /^its first line names no known column; known are/],
     [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`, /^line 3: The password field must be a string. /],
     [`${a}\n${a}`, /^line 2: the ids do not ascend/],
     [`{"a":${'['.repeat(70)}`, /^line 1, column 69: it nests deeper/],
@@ -321,12 +321,12 @@ test('a malformed file of this program is refused by its line, and the message n
     ['id,sistema,usuario,password,password,status\n', /^its first line has two columns password;/],
     ['', /nothing in it to import$/],
     ['\n\n', /nothing in it to import$/],
-    ['SECRET;name;url', /its first line names no column that is known; .*Chrome.* Bitwarden.*any CSV with the columns system, user and password/],
-    ['SECRET,name,url', /its first line reads \?,name,url, which/],
+    ['SECRET;name;url', /its first line names no known column; .*Chrome.* Bitwarden.*any CSV with the columns system, user and password/],
+    ['SECRET,name,url', /its first line is no known header: \?,name,url;/],
     [Buffer.from('03d9a29a67fb4bb5', 'hex'), /^this is a KeePass database: export it as CSV first$/],
     ['<KeePassFile>SECRET</KeePassFile>', /^this is XML; known are/],
     ['"SECRET";"url"', /text after a closing quote/],
-    ['id,password,sistema,status\n', /reads \?,password,sistema,\?, which is no header that is known/]
+    ['id,password,sistema,status\n', /is no known header: \?,password,sistema,\?;/]
   ]
   for (const [text, message] of wrong) {
     assert.throws(() => sourceOf(text), (error: Error) => {

@@ -90,7 +90,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['entry get 1 --field x', /--field must be password, system, user, url or notes$/m], ['completion tcsh', /SHELL must be bash, zsh or fish$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry get 1 --clear-after 3', /--clear-after .* --clip/],
-    ['entry list --journal memory', /--journal must be a place that others reach: what is in memory, the service alone has$/m]
+    ['entry list --journal memory', /--journal must be a place that this program can reach; only the service reaches its memory$/m]
   ]
   for (const [words, why] of cases) {
     await refused(folder, words, 2, why)
@@ -208,13 +208,13 @@ test('an entry is known by a part of its system, user name or address, and not o
     const { code, out, error } = await admin(folder, `entry ${words}`)
     assert.deepEqual([code, out], [2, ''], words)
     assert.equal(error, 'ID  SYSTEM  USER\n2   gitlab  ana\n3   GitLab  bea\n' +
-      'error: 2 entries have that in their system, user name or address; give an id\n')
+      'error: 2 entries have this text in their system, user name or address; give an id\n')
   }
-  await refused(folder, 'entry get nowhere', 1, /no active entry has that/)
+  await refused(folder, 'entry get nowhere', 1, /no active entry has this text/)
   await done(folder, 'entry edit git --url https://repo.example/x')
   await done(folder, 'entry edit git --notes-stdin', 'a note')
   assert.match(await done(folder, 'entry list REPO.example'), /^4 +git +carla +https:/m)
-  await refused(folder, 'entry get note', 1, /no active entry has that/)
+  await refused(folder, 'entry get note', 1, /no active entry has this text/)
   assert.equal(await done(folder, 'entry edit bea --system bitbucket'), 'entry 3 changed\n')
   assert.equal(await done(folder, 'entry delete bea'), 'entry 3 deleted\n')
   assert.match(await done(folder, 'entry history bea'), /entry\.deleted/)
@@ -234,7 +234,7 @@ test('what is generated can be seen or copied, which is recorded; a new password
   assert.ok(seen.includes('entry 3 created') && seen.includes('until something else is copied'), seen)
   assert.equal([...seen.matchAll(/\x1b\]52;c;/g)].length, 1, 'copied, and left there')
   await refused(folder, `${add} --generate --clip`, 2, /no terminal/)
-  await refused(folder, 'entry edit 1 --user x --reveal', 2, /none was asked for/)
+  await refused(folder, 'entry edit 1 --user x --reveal', 2, /a new password; add --password or --generate/)
   assert.equal((await done(folder, 'entry list --json')).match(/"id"/g)!.length, 3, 'what was refused made nothing')
   const edited = await atTerminal(folder, 'entry edit 1', [['password: ', 'SECRET-typed'], ['again: ', 'SECRET-typed']])
   assert.ok(edited.code === 0 && !edited.seen.includes('SECRET'), edited.seen)
@@ -392,7 +392,7 @@ test('a command tells nothing to a socket that another user has put into the fol
   await once(server, 'listening')
   chownSync(socket, 54_321, 54_322)
   const input = 'a long password\n'
-  await refused(folder, 'user add a@x --password-stdin', 1, /abc\.sock is listened on by user 54321: run the command as that user/, input)
+  await refused(folder, 'user add a@x --password-stdin', 1, /user 54321 listens on .*abc\.sock: if that is the service, run the command as that user/, input)
   assert.equal(requests, 0)
   chownSync(join(folder, 'journal.jsonl'), 54_321, 54_322)
   await done(folder, 'user list --json')

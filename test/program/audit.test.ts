@@ -79,7 +79,7 @@ test('a removed user is found by address, and of a compacted journal by number',
   const log = await stop()
   assert.deepEqual((await audited(folder, log, 'bea@x')).rows, [[1, 'bea@x', 'getPassword']])
   await done(folder, 'journal compact')
-  await refused(folder, 'audit bea@x --log -', 1, /give that as #NUMBER$/m, log)
+  await refused(folder, 'audit bea@x --log -', 1, /give it as #NUMBER$/m, log)
   assert.deepEqual((await audited(folder, log, '#2')).rows, [[1, '#2', 'getPassword']])
 })
 

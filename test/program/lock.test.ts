@@ -96,7 +96,7 @@ for (const [what, hold] of [
     let said = ''
     command.stderr.setEncoding('utf8').on('data', text => { said += text })
     try {
-      await until('the command says that it waits', () => said.includes('waiting; after Ctrl+C it may still do what was asked for\n'))
+      await until('the command says that it waits', () => said.includes('waiting; after Ctrl+C it may still carry out the command\n'))
     } finally {
       await release()
     }
@@ -133,7 +133,7 @@ test('a change is asked for again where the service ended before it took it, and
     response.writeContinue()
     request.on('data', () => request.socket.destroy())
   })
-  assert.match(`${taken.code} ${taken.error}`, /^1 error: the service cut [^\n]+ may have done what was asked for; look/)
+  assert.match(`${taken.code} ${taken.error}`, /^1 error: the service cut [^\n]+ may have carried out the command; look/)
   const deleted = await endsAt('entry delete 1', ({ socket }) => socket.destroy())
   assert.deepEqual([deleted.code, deleted.error], [0, ''])
   assert.deepEqual(await systemsIn(folder), ['s'])

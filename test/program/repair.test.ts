@@ -55,7 +55,7 @@ test('a folder that was emptied: the service writes what it holds as it stops, a
   assert.equal(code, 0)
   assert.match(stderr, /the journal had failed: all that was in memory is in .*journal\.rescued-/)
   const rescued = readdirSync(folder).find(name => name.startsWith('journal.rescued-'))!
-  assert.match((await runProgram(t, { flags: { data: folder } })).stderr, /though its key .* is there; if something was stored there, restore it/)
+  assert.match((await runProgram(t, { flags: { data: folder } })).stderr, /though its key .* is there; if entries were stored there, restore a backup/)
   assert.match(await done(folder, `journal restore ${join(folder, rescued)}`), /: 3 records, head /)
   assert.match(await done(folder, 'entry get 3 --field password'), /^SECRET$/m)
 })

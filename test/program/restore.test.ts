@@ -64,7 +64,7 @@ test('a restore refuses a copy without a record, and one whose name is that of a
   const { folder, copy } = await emptied(t)
   const part = join(folder, `${JOURNAL}.1.part`)
   copyFileSync(copy, part)
-  await refused(folder, `journal restore ${part}`, 1, /journal\.jsonl\.1\.part is what a killed command has left/)
+  await refused(folder, `journal restore ${part}`, 1, /journal\.jsonl\.1\.part has the name of a killed command's left-over/)
   assert.ok(existsSync(part))
   truncateSync(copy, 0)
   await refused(folder, `journal restore ${copy}`, 1, /copy\.jsonl holds no record\n$/)
@@ -94,7 +94,7 @@ test('a restore of a copy that ends in a part of a line says so, and restores wh
   const { folder, copy } = await emptied(t)
   truncateSync(copy, statSync(copy).size - 40)
   const { code, out, error } = await admin(folder, `journal restore ${copy}`)
-  assert.match(error, /^warning: [^\n]*copy\.jsonl ends with \d+ bytes of a line that is cut off, which were left out; [^\n]+\n$/)
+  assert.match(error, /^warning: [^\n]*copy\.jsonl ends with \d+ bytes of a line that is cut off\. They were left out\. [^\n]+\n$/)
   assert.deepEqual([code, /: 2 records, head /.test(out)], [0, true])
 })
 

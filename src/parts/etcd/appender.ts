@@ -61,7 +61,7 @@ async function attempt(follower: Follower, lines: readonly string[], endMs: numb
     if (place.isOurs === undefined) throw isAnswered ? error : unknown(error)
   }
   if (place.isOurs === undefined && log.marker!.revision === marker.revision) {
-    throw new Failure('write-failed', 'what stood in its way is gone')
+    throw new Failure('write-failed', 'another record came first, and is gone')
   }
   const isWhole = replica.newest.seq >= place.seq + lines.length - 1
   if (place.isOurs === true && !isWhole) await inTime(follower.ask(), endMs).catch(error => { throw unknown(error) })

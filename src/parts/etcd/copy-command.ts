@@ -33,7 +33,7 @@ export const COMMANDS: readonly Command[] = [
     options: {
       from: { value: 'WHERE', help: 'etcd' },
       head: { value: 'HEAD', help: 'of a backup: if the journal still ends so, it need not be closed' },
-      yes: { help: 'do not ask whether it is to go' }
+      yes: { help: 'do not ask for confirmation' }
     },
     help: 'removes a journal from etcd that was closed, with everything that belongs to it',
     journal: ({ from }) => {

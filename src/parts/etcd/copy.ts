@@ -84,8 +84,8 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
     }
     const isInUse = keys > 0 && ['empty', 'begun', 'copied'].includes(marker.state)
     if (isInUse && !newest.text.endsWith(`"hash":"${String(flags['head'])}"}`)) {
-      const how = 'does not end with a head that was named; journal close closes it; if etcd is full, make a backup ' +
-        'and name its head by --head'
+      const how = 'does not end with a head given by --head; close it first (journal close); if etcd is full, ' +
+        'make a backup and give its head by --head'
       throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and ${how}`)
     }
     await terminal.confirm(`${etcdPrefix}: ${keys} records are then gone for good.`, flags['yes'] === true)

@@ -119,8 +119,8 @@ async function start(
 function warnOfFile(settings: EtcdSettings & StorageSettings, warn: JournalOptions['warn']): void {
   const { path } = locationOf(settings)
   if (disk.stat(path) === undefined) return
-  const how = 'and may be out of date; put it away'
-  warn(`${path} is not the journal that is used, which is ${settings.etcdPrefix} in etcd, ${how}`)
+  const how = 'The file may be out of date: move it away'
+  warn(`the service uses the journal ${settings.etcdPrefix} in etcd, and not ${path}. ${how}`)
 }
 
 function sealerOf({ replica, sealing }: Follower, wallMs: () => number, random: JournalOptions['random']): SealNext {

@@ -54,7 +54,7 @@ function keyPrefix(text: string): string {
 export const ETCD_SETTINGS: SettingRows<EtcdSettings> = {
   etcdEndpoints: setting('URL,…', [], serverOrigins,
     'The members of the etcd cluster, each as an address such as `https://10.0.0.1:2379`.'),
-  etcdPrefix: setting('PREFIX', '/pes', keyPrefix, 'What the keys of the journal begin with in etcd.'),
+  etcdPrefix: setting('PREFIX', '/pes', keyPrefix, 'The prefix of all keys of the journal in etcd.'),
   etcdUser: setting('NAME', undefined, parseNonEmpty, 'The user to log in to etcd as.'),
   etcdPasswordFile: setting('FILE', undefined, parseNonEmpty,
     'The file with the password of that user, on its first line.'),

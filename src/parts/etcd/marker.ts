@@ -39,9 +39,9 @@ export function unusable({ state, text }: Marker, prefix: string): Failure | und
     return new Failure('journal-damaged', `${prefix}: the copy to it is incomplete; start it over if it broke off`)
   }
   if (state !== 'damaged') return undefined
-  const how = 'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix that is named there; if not, ' +
-    `put the name of the newest record's key there, a space, and begun`
-  const what = `what ${prefix}.key holds in etcd is no marker, ${JSON.stringify(text)}`
+  const how = 'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix in that value; if not, ' +
+    'set the value to the name of the key of the newest record, a space, and begun'
+  const what = `the value of ${prefix}.key in etcd is no marker: ${JSON.stringify(text)}`
   return new Failure('journal-damaged', `${what}; ${how}`)
 }
 

@@ -154,8 +154,9 @@ async function subjectOf(
   if (!subject.includes('@')) return { id: await findId(context, 'all') }
   const found = await findId(context, 'all').catch(() => undefined)
   if (found !== undefined) return { id: found }
-  throw new OperatorError('no user had this address, as far as the journal knows; of a user who was removed before a ' +
-    'compaction it knows the number alone, which the archive of that time shows (journal show): give that as #NUMBER')
+  throw new OperatorError('no user had this address, as far as the journal knows. If the user was removed before a ' +
+    'compaction, the journal knows only the number. Find the number in the archive of that time (journal show), ' +
+    'and give it as #NUMBER')
 }
 
 async function audit(context: Context): Promise<number> {
@@ -173,7 +174,7 @@ async function audit(context: Context): Promise<number> {
     for await (const line of linesOf(chunks)) logs.take(line)
   }
   const { fromMs, toMs, pauses } = logs.covered(facts.changes)
-  if (fromMs === Infinity) throw new OperatorError('there is no line of an access log in what was given')
+  if (fromMs === Infinity) throw new OperatorError('no line of an access log was found; give a log of ACCESS_LOG=on')
   const ids = id === undefined ? [...state.entries.entries()].map(entry => entry.id) : [id]
   if (id !== undefined && !state.entries.has(id)) throw new OperatorError(`no entry ${id}`)
   const given = rowsFrom(ids, state, facts, logs).filter(row => who === undefined || who.includes(row.who))
@@ -189,7 +190,7 @@ async function audit(context: Context): Promise<number> {
   ])
   if (flags['json'] !== true) terminal.list(given, 'nobody was given one of these passwords', FIELD_WORDS)
   const lacking = (count: number, when: string): void => {
-    if (count > 0) terminal.warn(`${counted(count, 'password')} set ${when}: who was given them then is not known`)
+    if (count > 0) terminal.warn(`${counted(count, 'password')} set ${when}: some readers are unknown`)
   }
   lacking(setEarlier, 'before the logs begin, or nobody knows when')
   lacking(setInGaps, 'before a gap of the logs ends')

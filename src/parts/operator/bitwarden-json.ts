@@ -20,7 +20,7 @@ export function bitwardenSource(file: JsonObject): Source {
   if (file.get('encrypted') !== false || items === undefined) {
     throw new OperatorError('this export of Bitwarden is encrypted; export it again as .json, not as .json (Encrypted)')
   }
-  if (!Array.isArray(items)) throw new OperatorError('items is not what Bitwarden writes')
+  if (!Array.isArray(items)) throw new OperatorError('items has an unknown form; export it from Bitwarden again')
   const isOwn = file.get('generator') === GENERATOR
   const rows = function * (): Generator<Row, void, void> { for (const item of itemsOf(items)) yield rowOf(item, isOwn) }
   return { format: 'Bitwarden', unit: 'item', never: 'attachments', rows: rows() }
@@ -28,10 +28,10 @@ export function bitwardenSource(file: JsonObject): Source {
 
 function rowOf({ line, object }: Numbered, isOwn: boolean): Row {
   // A value of another type is refused: a password in it would be lost.
-  const wrong = (key: string): OperatorError => new OperatorError(`item ${line}: ${key} is not what Bitwarden writes`)
+  const wrong = (key: string): OperatorError => new OperatorError(`item ${line}: ${key} has an unknown form`)
   const member = (value: Json | undefined, key: string): Json => {
     if (value === undefined || value === null) return null
-    if (!(value instanceof Map)) throw wrong(`what should hold ${key}`)
+    if (!(value instanceof Map)) throw wrong(`the object around ${key}`)
     return value.get(key) ?? null
   }
   const text = (value: Json | undefined, key: string): string => {

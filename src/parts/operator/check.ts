@@ -40,7 +40,7 @@ function checkEntries(entries: Entries): void {
 
 /** Advice if a service still has the damaged journal in memory. */
 export const IN_MEMORY: string =
-  'the service has everything in memory: do not stop it; journal repair has it write the journal again'
+  'the service has everything in memory: do not stop it; journal repair makes the service write the journal again'
 
 /** Advises `journal repair` instead of a backup, which would lose newer records. */
 export function damageBeside(error: Failure, more: string = ''): Failure {

@@ -15,7 +15,7 @@ const PROGRAM: string = calledAs(SCRIPT, workingFolder())
 const JOURNAL: Setting<string> = {
   ...SETTINGS.journal,
   help: `${['Where records are kept: \`file\`', ...Object.values(JOURNALS).map(({ help }) => help)].join('; ')}.`,
-  parse: text => text === 'memory' ? fail('a place that others reach: what is in memory, the service alone has')
+  parse: text => text === 'memory' ? fail('a place that this program can reach; only the service reaches its memory')
     : SETTINGS.journal.parse(text)
 }
 

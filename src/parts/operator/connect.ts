@@ -31,7 +31,7 @@ const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
 /** A longer wait is reported. */
 const SILENT_MS = 2_000
 const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
-  'after Ctrl+C it may still do what was asked for'
+  'after Ctrl+C it may still carry out the command'
 const NO_ANSWER = 'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
   'into its log, raise its limit (LimitNOFILE), or restart it'
 const MAX_NAME_CHARACTERS = 64
@@ -214,7 +214,7 @@ export class StoreAccess implements Reached {
   #assertJournal(): void {
     if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
     throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? if ` +
-      'nothing was ever stored there, the command init makes one; if something was, restore it')
+      'nothing was ever stored there, make a journal with the command init; if entries were, restore a backup')
   }
 }
 
@@ -253,8 +253,8 @@ function assertOwnSocket(files: Files, folder: string, socket: string): void {
   const owner = files.stat(socket)?.owner
   if (user === undefined || owner === undefined || owner === user) return
   if (user === 0 && [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.owner === owner)) return
-  const how = 'run the command as that user if its service is meant; if not, stop what listens there'
-  throw new OperatorError(`${socket} is listened on by user ${owner}: ${how}`)
+  const how = 'if that is the service, run the command as that user; if not, stop the process that listens there'
+  throw new OperatorError(`user ${owner} listens on ${socket}: ${how}`)
 }
 
 function notOwner(folder: string): OperatorError {

@@ -75,7 +75,7 @@ function quotedEnd(text: string, start: number, escape: '"' | '\\'): number {
     if (text[at] === escape && ['"', escape].includes(text[at + 1]!)) at++
     else if (text[at] === '"') return at + 1
     else if (text[at] === escape) {
-      throw malformed(text, at, 'a backslash before something else than a quote or a backslash')
+      throw malformed(text, at, 'a backslash before a character that is neither a quote nor a backslash')
     }
   }
   throw malformed(text, start, 'a quote that is not closed')
@@ -104,5 +104,5 @@ export function decodeUtf8(bytes: Uint8Array): string {
   const readable = new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
   const at = readable.findIndex((byte, i) => byte !== bytes[i])
   const before = new TextDecoder().decode(bytes.subarray(0, at), { stream: true })
-  throw malformed(before, before.length, 'what is not UTF-8')
+  throw malformed(before, before.length, 'a byte that is not UTF-8')
 }

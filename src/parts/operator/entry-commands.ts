@@ -140,7 +140,7 @@ async function put(
   const seconds = clearAfterOf(context)
   const reveals = flags['reveal'] === true
   if (password === undefined && (reveals || seconds !== undefined)) {
-    throw new UsageError('--reveal and --clip show a new password, and none was asked for')
+    throw new UsageError('--reveal and --clip show a new password; add --password or --generate, or leave them out')
   }
   const id = await send()
   const isShown = password !== undefined && (reveals || seconds !== undefined)
@@ -271,7 +271,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry purge', positionals: ['ID'],
     options: {
-      yes: { help: 'do not ask whether that is meant' },
+      yes: { help: 'do not ask for confirmation' },
       compact: { help: 'also compact the journal without history, so that the old values leave the file' }
     },
     help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',

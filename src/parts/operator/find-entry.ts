@@ -40,11 +40,11 @@ export async function findId({ positionals: [text = ''], terminal, store }: Cont
   const [one, ...others] = exact.length === 1 ? exact : found
   if (one === undefined) {
     const which = among === 'all' ? '' : `${among} `
-    throw new OperatorError(`no ${which}entry has that in its system, user name or address`)
+    throw new OperatorError(`no ${which}entry has this text in its system, user name or address`)
   }
   if (others.length === 0) return one.id
   terminal.choices(found, FIELD_WORDS)
-  throw new UsageError(`${found.length} entries have that in their system, user name or address; give an id`)
+  throw new UsageError(`${found.length} entries have this text in their system, user name or address; give an id`)
 }
 
 /** Throws a `UsageError`. */

@@ -130,9 +130,9 @@ function columnsIn(columns: string): string[] { return columns.split('|').filter
 /** Shows known columns only: another could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
   const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.slice(0, 6).flatMap(column => columnsIn(column!))))
-  if (!names.some(name => known.has(name))) return unknown('its first line names no column that is known')
+  if (!names.some(name => known.has(name))) return unknown('its first line names no known column')
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
-  return unknown(`its first line reads ${seen}, which is no header that is known`)
+  return unknown(`its first line is no known header: ${seen}`)
 }
 
 function unknown(what: string): OperatorError {

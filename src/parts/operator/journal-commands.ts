@@ -83,9 +83,9 @@ async function verify(context: Context): Promise<void> {
     ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`]
   ])
   if (head !== undefined && noted === undefined && endOf === undefined) {
-    const why = 'it was replaced or tampered with, or is another one'
+    const why = 'it was replaced or tampered with, or this is another journal'
     const [last] = ends
-    const older = last && `; a head from ${before(last)} that was not its end is in what was kept of that time alone`
+    const older = last && `; a head from ${before(last)} that was not its end is only in an archive of that time`
     throw new Failure('head-unknown', `${why}${older ?? ''}`)
   }
   if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
@@ -178,7 +178,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
     const source = store.files.real(status.path)
     if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {
-      throw new OperatorError(`${source} is what a killed command has left, and would be removed; give it another name`)
+      throw new OperatorError(`${source} has the name of a killed command's left-over, and would be removed; rename it`)
     }
     assertNotPacked(store.files, status.path)
     removeLeftovers(store.files, target)
@@ -193,8 +193,8 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     })
   })
   if (tornBytes > 0) {
-    terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off, which were left out; the ` +
-      'records behind it, if there were any, are lost: a file of journal backup that ends so was cut short')
+    terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
+      'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy')
   }
   const users = [...state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
     .map(({ email }) => email)

@@ -13,8 +13,8 @@ export interface LocalAnswer {
   readonly body: unknown
 }
 
-const UNKNOWN = 'the service cut the connection before it answered, and may have done what was asked for; ' +
-  'look whether it did (journal show), and repeat the command if not'
+const UNKNOWN = 'the service cut the connection before it answered, and may have carried out the command; ' +
+  'look (journal show), and repeat the command if it did not'
 
 /**
  * The body waits until the service asks for it (RFC 9110 §10.1.1): nothing is done before. Rejects with the system's

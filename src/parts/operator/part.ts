@@ -28,7 +28,7 @@ export const operator: Part = {
         await end()
         await rescue({ journal, store }).then(
           path => { if (path !== undefined) log.warn(`the journal had failed: all that was in memory is in ${path}`) },
-          error => log.warn(`what was in memory of the failed journal could not be written: ${systemCode(error)}`))
+          error => log.warn(`the failed journal could not be written from memory: ${systemCode(error)}`))
       }
     }
   },

@@ -58,7 +58,7 @@ async function repair(context: Context): Promise<void> {
     `${path}: ${records} records, head ${head}; changes go on`,
     'lost     the former values of entries, and who was shown passwords',
     ...archive === null ? []
-      : [`aside    ${archive} is what had the name before; it may be damaged, and is no archive`],
+      : [`aside    ${archive} is the file that had this name before; it may be damaged, and is no archive`],
     keepAgain(running.keyFile)
   ])
 }
@@ -102,7 +102,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'journal compact',
     options: {
       'drop-history': { help: 'do not keep the old journal as an archive' },
-      yes: { help: 'do not ask whether the history is to go' }
+      yes: { help: 'do not ask for confirmation' }
     },
     help: 'writes the journal again without its history, which stays beside it as an archive',
     run: async context => {

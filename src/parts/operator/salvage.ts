@@ -175,8 +175,8 @@ async function run(context: Context): Promise<number> {
   const { path: source } = fileStatus({ store }, file)
   const running = await store.look()
   if (running !== undefined && files.real(running.path) === files.real(source)) {
-    throw new OperatorError('the service that runs on this journal has all of it in memory: do not stop it; ' +
-      'journal repair has it write the journal again')
+    throw new OperatorError('a service runs on this journal, and has all of it in memory: do not stop it; ' +
+      'journal repair makes the service write the journal again')
   }
   const target = resolve(flags['to'])
   const { keyFile, folder } = locationOf(store.settings)
