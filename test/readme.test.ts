@@ -135,7 +135,7 @@ const CLAIMS: readonly (readonly [claim: string, isTrue: boolean])[] = [
   [`nonce (${NONCE_BYTES} bytes)`, true],
   [`(${FIRST_HASH.length} zeros before the first line)`, /^0+$/.test(FIRST_HASH)],
   ['within about ten seconds', SHUTDOWN_TIMEOUT_MS === 10_000],
-  [`It needs Node ${String(MANIFEST.engines.node).replace('>=', '')} or later`, true],
+  [`The service needs Node ${String(MANIFEST.engines.node).replace('>=', '')} or later`, true],
   [`serves on http://${SETTINGS.host.fallback}:${SETTINGS.port.fallback}`, true],
   [`listens on \`${SETTINGS.host.fallback}\``, true]
 ]

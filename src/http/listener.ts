@@ -220,14 +220,15 @@ export class Connections {
     if (connection.isRefused) return
     connection.isRefused = true
     const { answer } = connection
-    const isBody = answer?.req.complete === false // then its request has the only answer
-    if (answer === undefined || (answer.writableFinished && !isBody)) {
+    const isBody = answer?.req.complete === false // then the answer to its request is the only one
+    const refuseNow = (): void => {
       this.#options.onRefusal?.(status, peerOf(socket)?.address ?? '')
       socket.write(rawRefusal(status, this.#options.headers))
       endAfterAnswer(socket)
       socket.destroySoon()
-      return
     }
+    if (answer === undefined || (answer.writableFinished && !isBody)) return refuseNow()
+    if (answer.writableEnded && answer.shouldKeepAlive && !isBody) { answer.once('finish', refuseNow); return }
     if (isBody && answer.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // the body's reader answers
     // Behind a CONNECT, node:http passes no `drain` on.
     if (socket.listenerCount('drain') === 0) socket.on('drain', () => answer.emit('drain'))
