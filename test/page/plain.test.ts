@@ -1,7 +1,7 @@
 /** The page's texts, answers and order without a browser. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { refusalOf, Rights } from '../../src/parts/page/browser/answers.ts'
+import { refusalOf, Rights, type Answer } from '../../src/parts/page/browser/answers.ts'
 import { Entries } from '../../src/parts/page/browser/entries.ts'
 import { briefName, plainText, sentences, webAddress } from '../../src/parts/page/browser/plain.ts'
 
@@ -42,6 +42,45 @@ test('an answer counts by the contract\'s words, a limit also by a proxy\'s', ()
   }
 })
 
+/** Built: its source does not compile beside Node's types. */
+const { Api } = await import(String(new URL('../../dist/parts/page/browser/api.js', import.meta.url)))
+
+/** What a gateway may say instead of the service. */
+const FOREIGN: readonly (readonly [status: number, text: string])[] = [
+  [200, '<html>'], [200, ''], [200, 'null'], [200, '{}'], [200, '{"ok":true}'], [200, '{"status":200,"message":"OK"}'],
+  [200, '{"status":200,"message":"contraseña"}'], [200, '{"message":"Logged out"}'],
+  [200, '{"passwords":{"id":2},"password":{"id":2,"password":"p"},"status":200}'], [200, '{"token":1,"user":"ana"}'],
+  [400, '{"message":"Bad Request"}'], [401, '{"message":"Unauthorized"}'], [403, '{"message":"Forbidden"}'],
+  [404, '{"message":"not found","status":404}'], [412, '{"message":"failed"}'], [304, ''], [500, '{}']
+]
+
+test('no operation takes a gateway\'s words for the service\'s', async t => {
+  const real = globalThis.fetch
+  t.after(() => { globalThis.fetch = real })
+  const api = new Api()
+  const operations: { readonly [name: string]: () => Promise<Answer<unknown>> } = {
+    list: () => api.list(), get: () => api.get(1), create: () => api.create({}), update: () => api.update(1, {}, undefined),
+    remove: () => api.remove(1), deleted: () => api.deleted(undefined), restore: () => api.restore(1),
+    history: () => api.history(1), changePassword: () => api.changePassword('p', 'q'), login: () => api.login('a', 'p')
+  }
+  const answerOf = async (status: number, text: string, ask: () => Promise<Answer<unknown>>): Promise<string> => {
+    globalThis.fetch = async () => new Response(status === 304 ? null : text, { status })
+    const answer = await ask()
+    return answer.ok ? 'ok' : answer.why
+  }
+  for (const [status, text] of FOREIGN) {
+    for (const [name, ask] of Object.entries(operations)) {
+      assert.equal(await answerOf(status, text, ask), 'failed', `${name}: ${status} ${text}`)
+    }
+    assert.equal(await api.served(), undefined, `${status} ${text}`)
+  }
+  const token = '{"token":"t","user":{"email":"e","name":"n"}}'
+  for (const [status, text] of FOREIGN) {
+    assert.equal(await answerOf(200, token, operations['login']!), 'ok')
+    assert.equal(await answerOf(status, text, () => api.logout()), 'failed', `logout: ${status} ${text}`)
+  }
+})
+
 test('what an account may do: what one of its abilities allows; nothing that is not served', () => {
   const rights = new Rights()
   rights.serve({ createPassword: ['*', 'password:create'], restorePassword: ['*', 'password:restore'], getPassword: null,
@@ -62,7 +101,7 @@ test('entries are sorted by host, by numbers within names, by age; and searched 
   const entries = new Entries()
   const one = (id: number, sistema: string, changed?: string, url: string = ''): Parameters<Entries['put']>[0] =>
     ({ id, sistema, usuario: 'u', url, ...changed !== undefined && { changed } })
-  entries.load([one(1, 'srv 10', '2026-01-02'), one(2, 'https://mail.example/x', '2026-03-01'), one(3, 'srv 9'), one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')])
+  entries.load({ entries: [one(1, 'srv 10', '2026-01-02'), one(2, 'https://mail.example/x', '2026-03-01'), one(3, 'srv 9'), one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')] })
   const ids = (): readonly number[] => entries.shown.map(({ id }) => id)
   assert.deepEqual(ids(), [2, 4, 3, 1])
   entries.sort({ by: 'changed', isReversed: false })
@@ -72,6 +111,6 @@ test('entries are sorted by host, by numbers within names, by age; and searched 
   entries.search('ZOO nandu')
   assert.deepEqual(ids(), [4])
   const same = entries.get(4)
-  entries.load([one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')])
+  entries.load({ entries: [one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')] })
   assert.equal(entries.get(4), same, 'as it was, it stays the same')
 })

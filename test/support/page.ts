@@ -89,10 +89,27 @@ export async function openPage(t: TestContext, url: string): Promise<Browser> {
   return browser
 }
 
-/** Waits until the page shows what has come of its first question. */
+/** Waits until the page shows what has come of its first question; from then on its time stands still. */
 export async function settled(browser: Browser): Promise<void> {
   await browser.until(
     "return ['grid', 'blank', 'login', 'notice', 'note-noList'].some(id => document.getElementById(id)?.checkVisibility())")
+  await browser.run(STANDSTILL, SCRIPT_TIMEOUT_MS)
+}
+
+/** Timers of a second and more wait for the test, so that none of them ends what a test waits for. The driver's own run. */
+const STANDSTILL = `
+  if (window.isDue) return
+  const real = setTimeout, realClear = clearTimeout, due = new Map(), [driver] = arguments
+  let next = 1e9
+  window.setTimeout = (f, ms, ...rest) => ms >= 1000 && ms !== driver ? (due.set(++next, [f, ms]), next) : real(f, ms, ...rest)
+  window.clearTimeout = id => { if (!due.delete(id)) realClear(id) }
+  window.isDue = ms => [...due.values()].some(([, own]) => own === ms)
+  window.pass = ms => { for (const [id, [f, own]] of [...due]) if (own === ms && due.delete(id)) f() }`
+
+/** Lets the time of the page's timers of `ms` be over, as soon as there are any. */
+export async function pass(browser: Browser, ms: number): Promise<void> {
+  await browser.until('return isDue(arguments[0])', ms)
+  await browser.run('pass(arguments[0])', ms)
 }
 
 export async function logIn(browser: Browser, email: string = ANA, password: string = PASSWORD): Promise<void> {
@@ -252,26 +269,6 @@ export function keepCopies(browser: Browser): Promise<unknown> {
     Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
       write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
       writeText: async text => { window.copied.push(text) } } })`)
-}
-
-/** Makes the timers of the page run a thousand times as fast from now on, or only those that are set to `ms`. */
-export function hurry(browser: Browser, ms: number | null = null): Promise<unknown> {
-  return browser.run(`const real = setTimeout, [only, driver] = arguments
-    const isHurried = ms => only === null ? ms !== driver : ms === only
-    window.setTimeout = (f, ms, ...rest) => real(f, isHurried(ms) ? ms / 1000 : ms, ...rest)`, ms, SCRIPT_TIMEOUT_MS)
-}
-
-/** Shortens the second that the page waits, after a failure, before it looks what was stored. */
-export function hurryCheck(browser: Browser): Promise<unknown> { return hurry(browser, 1000) }
-
-/** From now on the time of messages is over when the test calls what it gives. */
-export async function holdTime(browser: Browser): Promise<() => Promise<unknown>> {
-  await browser.run(`const real = setTimeout, realClear = clearTimeout, due = new Map()
-    let next = 1e9
-    window.setTimeout = (f, ms, ...rest) => ms === 10000 ? (due.set(++next, f), next) : real(f, ms, ...rest)
-    window.clearTimeout = id => { if (!due.delete(id)) realClear(id) }
-    window.timeIsOver = () => { const now = [...due]; for (const [id, f] of now) if (due.delete(id)) f() }`)
-  return () => browser.run('timeIsOver()')
 }
 
 /** Lets minutes pass, and something happen; gives whether the page is locked at once, which looks each second as well. */

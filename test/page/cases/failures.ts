@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Failure } from '../../../src/errors.ts'
 import {
-  CHROMIUM, createEntry, edit, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, openPage, openService, rowOf,
+  CHROMIUM, createEntry, edit, EVERYWHERE, holdAnswers, inBrowser, isEditing, openPage, openService, pass, rowOf,
   systems, textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { startService } from '../../support/service.ts'
@@ -42,8 +42,8 @@ inBrowser('the status of a proxy\'s page is not the service\'s word, but its lim
 inBrowser('a page that finds no service says so, and asks again', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await browser.run("window.realFetch = window.fetch; window.fetch = () => Promise.reject(new TypeError('lost'))")
-  await browser.run("const real = setTimeout; window.setTimeout = (f, ms, ...rest) => real(f, ms === 3000 ? 1 : ms, ...rest)")
   await browser.click('#refresh')
+  await pass(browser, 3_000)
   await told(browser, 'El servicio no responde')
   assert.equal((await systems(browser)).length, 8, 'what is shown stays')
   await browser.run('window.fetch = realFetch')
@@ -63,12 +63,13 @@ const lose = (browser: Browser, operation: string, isDone: boolean, times: numbe
 
 inBrowser('a create whose answer was lost is looked for before the page reports a failure', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  await hurryCheck(browser)
   await lose(browser, 'createPassword', true)
   await createEntry(browser)
+  await pass(browser, 1_000)
   await browser.until("return document.getElementById('editor') === null && document.querySelectorAll('#rows .row').length === 9")
   await lose(browser, 'createPassword', false)
   await createEntry(browser)
+  await pass(browser, 1_000)
   await browser.until("return /No se ha guardado. Puedes guardar de nuevo/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
   await until(() => service.store.state.entries.active === 10)
@@ -76,10 +77,10 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
 
 inBrowser('while the list cannot be read either, saving again checks first and makes no duplicate', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
-  await hurryCheck(browser)
   await lose(browser, 'listEntries', false, 2)
   await lose(browser, 'createPassword', true)
   await createEntry(browser)
+  await pass(browser, 1_000)
   await browser.until("return /No se sabe si se guardó/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
   await browser.until("return /Sigue sin poderse leer/.test(document.querySelector('#editor .alert').textContent)")

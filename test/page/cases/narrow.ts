@@ -1,6 +1,6 @@
 /** Small windows and large letters: nothing has to be scrolled sideways, nothing is cut off. */
 import assert from 'node:assert/strict'
-import { EVERYWHERE, holdTime, inBrowser, logIn, openProtected, openService, settled, show, told } from '../../support/page.ts'
+import { EVERYWHERE, inBrowser, logIn, openProtected, openService, pass, settled, show, told } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -93,7 +93,6 @@ inBrowser('login, bar, account and own password fit at 320 px, the bar in one li
 
 inBrowser('a message is one line at the bottom, above the buttons of a sheet, and waits while it is used', EVERYWHERE, async t => {
   const { browser } = await openService(t)
-  const timeIsOver = await holdTime(browser)
   await show(browser, 390, 640, 'light')
   await browser.run("document.querySelector('#rows [data-act=remove]').click()")
   await told(browser, 'Eliminada: Ágora')
@@ -106,9 +105,9 @@ inBrowser('a message is one line at the bottom, above the buttons of a sheet, an
       document.getElementById('viewer').contains(document.querySelector('.message'))]`)
   assert.ok(height <= 52 && below >= 0 && inside, `${height} ${below}`)
   await browser.run("document.querySelector('.message .offer').focus()")
-  for (let i = 0; i < 3; i++) await timeIsOver()
+  for (let i = 0; i < 3; i++) await pass(browser, 10_000)
   assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 1)
   await browser.run("document.querySelector('#viewer .main').focus()")
-  await timeIsOver()
+  await pass(browser, 10_000)
   await browser.until("return document.querySelector('.message') === null")
 })

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { ANA } from '../../support/accounts.ts'
 import {
-  CHROMIUM, createEntry, documentOf, edit, entries, EVERYWHERE, holdAnswers, holdTime, inBrowser, keepCopies, laterBy, logIn,
-  openProtected, openService, remove, rowOf, systems, textOf, told, until, valueOf
+  CHROMIUM, createEntry, documentOf, edit, entries, EVERYWHERE, holdAnswers, inBrowser, keepCopies, laterBy, logIn,
+  openProtected, openService, pass, remove, rowOf, systems, textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
+import { createEntry as storeEntry } from '../../../src/store/commands.ts'
 
 const LINES = '-----BEGIN KEY-----\nabc 0O1l\n-----END KEY-----\n4711'
 
@@ -38,6 +39,11 @@ inBrowser('only "Change" makes a field, the old password can be kept, and a chan
   await browser.until("return document.querySelector('#editor .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
   await browser.click('#change')
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/, 'in the document only while it is shown')
+  assert.equal(await valueOf(browser, 'password'), '')
+  await browser.fill('#password', 'not this one')
+  await browser.click('#keep-old')
+  await browser.click('#change')
+  assert.equal(await valueOf(browser, 'password'), '', 'each time an empty field')
   await browser.click('#keep-old')
   await browser.click('#editor .main')
   await browser.until("return document.getElementById('editor') === null")
@@ -59,6 +65,9 @@ inBrowser('a secret of several lines keeps them, is counted, and is shown and co
   await browser.fill('#password', LINES)
   assert.ok(await browser.run<number>("return document.getElementById('password').offsetHeight") > before, 'it grows')
   await browser.until("return /4 líneas/.test(document.getElementById('editor').innerText)")
+  await browser.press(KEYS.enter)
+  assert.equal(await valueOf(browser, 'password'), `${LINES}\n`, 'Enter makes another')
+  await browser.fill('#password', LINES)
   await browser.click('#editor .main')
   await until(() => service.store.state.entries.get(1)?.password === LINES)
   await browser.until("return document.getElementById('editor')?.open !== true")
@@ -86,11 +95,9 @@ inBrowser('a password that was typed stays when its field is left, masked', EVER
   assert.doesNotMatch(await documentOf(browser), /typed by hand/)
 })
 
-/** Lets a test say when the time of the clipboard is over, and notes what the page does to it. */
+/** Notes what the page does to the clipboard. */
 function holdClipboard(browser: Browser): Promise<unknown> {
-  return browser.run(`const real = window.setTimeout
-    window.setTimeout = (f, ms, ...rest) => ms === 30000 ? (window.over = f, 0) : real(f, ms, ...rest)
-    window.done = []
+  return browser.run(`window.done = []
     Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
       write: async ([item]) => { done.push(await (await item.getType('text/plain')).text()) },
       writeText: async text => { done.push(text) }, readText: async () => { done.push('read'); return '' } } })
@@ -101,8 +108,9 @@ inBrowser('who was elsewhere since a copy finds the clipboard as it is, and is t
   const { browser } = await openService(t)
   await holdClipboard(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
-  await browser.until('return window.over && done.length === 1')
-  await browser.run("hasIt = false; dispatchEvent(new Event('blur')); over()")
+  await browser.until('return done.length === 1')
+  await browser.run("hasIt = false; dispatchEvent(new Event('blur'))")
+  await pass(browser, 30_000)
   await browser.run("return new Promise(done => setTimeout(done, 50))")
   await browser.run("hasIt = true; dispatchEvent(new Event('focus'))")
   await told(browser, 'La contraseña puede seguir en el portapapeles')
@@ -115,12 +123,23 @@ inBrowser('who stayed on the page has the clipboard cleared after a while; the p
   const { browser } = await openService(t)
   await holdClipboard(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
-  await browser.until('return window.over && done.length === 1')
+  await browser.until('return done.length === 1')
   assert.ok(await browser.run("return document.querySelector('.message') === null"), 'a copy needs no message')
   await browser.until("return document.querySelector('#rows .done .said')?.textContent === 'Copiado'")
-  await browser.run('over()')
+  await pass(browser, 30_000)
   await browser.until('return done.length === 2')
   assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto', ''])
+})
+
+inBrowser('what was copied by hand after a password is not cleared', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return done.length === 1 && isDue(30000)')
+  await browser.run("document.dispatchEvent(new ClipboardEvent('copy', { bubbles: true }))")
+  assert.equal(await browser.run('return isDue(30000)'), false)
+  await browser.run("dispatchEvent(new Event('blur')); dispatchEvent(new Event('focus'))")
+  assert.equal(await browser.run("return document.querySelector('.message')"), null)
 })
 
 inBrowser('a copy begins within the click, before the secret has come', CHROMIUM, async t => {
@@ -140,11 +159,11 @@ inBrowser('a page that a phone has hidden meanwhile clears nothing by itself eit
   const { browser } = await openService(t)
   await holdClipboard(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
-  await browser.until('return window.over && done.length === 1')
+  await browser.until('return done.length === 1')
   const hide = (isHidden: boolean): Promise<unknown> => browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: arguments[0] })
     document.dispatchEvent(new Event('visibilitychange'))`, isHidden)
   await hide(true)
-  await browser.run('over()')
+  await pass(browser, 30_000)
   await hide(false)
   await told(browser, 'La contraseña puede seguir en el portapapeles')
   assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto'])
@@ -155,11 +174,10 @@ inBrowser('a password that was copied is cleared after a logout, too', CHROMIUM,
   await logIn(browser)
   await holdClipboard(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
-  await browser.until('return window.over && done.length === 1')
-  // A request sets a timer of as long.
-  await browser.run("window.isOver = over; document.getElementById('logout').click()")
+  await browser.until('return done.length === 1')
+  await browser.run("document.getElementById('logout').click()")
   await browser.find('#login')
-  await browser.run('isOver()')
+  await pass(browser, 30_000)
   await browser.until("return done.at(-1) === ''")
 })
 
@@ -184,7 +202,8 @@ inBrowser('what is common or short is warned of, what was typed has no meter, wh
   const { browser } = await openService(t)
   await browser.click('#create')
   const said = (): Promise<string> => textOf(browser, '.field:has(#password)')
-  for (const [text, word] of [['Empresa2026*', /más usadas/], ['corta', /Corta/], ['correcthorsebatterystaple', /más usadas/],
+  for (const [text, word] of [['Empresa2026*', /más usadas/], ['corta', /Corta/], ['qm7 4tz 9wp', /Corta/], ['qm7 4tz 9wpk', /^Contraseña\s*$/],
+    ['correcthorsebatterystaple', /más usadas/],
     ['zanahorias y barcos', /^Contraseña\s*$/]] as const) {
     await browser.fill('#password', text)
     await browser.until('return new RegExp(arguments[0]).test(document.querySelector(".field:has(#password)").innerText)', word.source)
@@ -241,24 +260,33 @@ inBrowser('a logout that is refused is not tried again', CHROMIUM, async t => {
     window.asked = 0
     window.fetch = async (url, init) => String(url).includes('logout')
       ? (asked++, new Response('{"message":"Too Many Requests"}', { status: 429, headers: { 'Retry-After': '0' } })) : real(url, init)`)
+  await browser.run("document.getElementById('help').click()")
+  assert.match(await textOf(browser, '#more'), /Si el servicio no lo confirma, sigue allí hasta que caduque/)
   await browser.run("document.getElementById('logout').click()")
   await browser.until("return /sigue allí hasta que caduque/.test(document.getElementById('login-note')?.textContent)")
   assert.equal(await browser.run('return asked'), 1)
   assert.equal(service.accounts!.tokens().length, 1)
 })
 
-inBrowser('a line that drops is told after a while, and list and dialog stay', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  await browser.run(`const real = window.setTimeout
-    window.setTimeout = (f, ms, ...rest) => ms === 3000 ? (window.over = f, 0) : real(f, ms, ...rest)`)
-  await browser.click('#rows .system')
-  await browser.until("return document.getElementById('viewer')?.open")
+inBrowser('a line that drops is told after a while; list, place and dialog stay, also when it is back', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await browser.resize(1200, 320)
+  await browser.run("scrollTo({ top: 200, behavior: 'instant' })")
+  await view(browser, 'GitHub')
+  await browser.click('#view-password .icon')
+  await browser.find('#viewer .revealed')
   await browser.run(`Object.defineProperty(navigator, 'onLine', { configurable: true, value: false })
     dispatchEvent(new Event('offline'))`)
   assert.equal(await browser.run("return document.querySelector('.message')"), null)
-  await browser.run('over()')
+  await pass(browser, 3_000)
   await told(browser, 'Sin conexión')
-  assert.ok(await browser.run("return document.getElementById('viewer').open && document.querySelectorAll('#rows .row').length === 8"))
+  const seen = `return [scrollY, document.querySelector('#viewer .revealed .code')?.textContent]`
+  assert.deepEqual(await browser.run(seen), [200, 'ghp-no-es-esto'])
+  await storeEntry(service.store, { sistema: 'Zeta', usuario: 'eva', password: 'p' }, null)
+  await browser.run("dispatchEvent(new Event('online'))")
+  await browser.until("return document.getElementById('grid').ariaRowCount === '10'")
+  assert.deepEqual(await browser.run(seen), [200, 'ghp-no-es-esto'])
+  assert.equal(await browser.run("return document.querySelector('.message')"), null)
 })
 
 inBrowser('another person\'s draft is dropped with a word, one\'s own is opened again', EVERYWHERE, async t => {
@@ -267,6 +295,7 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
   await service.accounts!.addUser(eva, 'Eva', ['*'], 'correct horse battery staple')
   for (const [email, isBack] of [[ANA, true], [eva, false]] as const) {
     await logIn(browser)
+    assert.ok(await browser.run("return document.querySelector('.message, dialog') === null"), 'no other is left')
     await browser.click('#create')
     await browser.fill('#sistema', 'unsaved')
     await service.accounts!.revokeAll(ANA)
@@ -306,7 +335,6 @@ inBrowser('what the lock has interrupted is not shown to another person', CHROMI
 
 inBrowser('a deletion is done at once; several are one message, and undone by it or by the key', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  await holdTime(browser)
   await remove(browser, 'Correo')
   await until(() => service.store.state.entries.get(1)?.status === 0)
   await told(browser, 'Eliminada: Correo')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, documentOf, EVERYWHERE, holdAnswers, hurry, inBrowser, isEditing, laterBy, logIn, openProtected, openService, textOf,
+  CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService, textOf,
   until, valueOf, view
 } from '../../support/page.ts'
 import { startService } from '../../support/service.ts'
@@ -31,7 +31,6 @@ inBrowser('login and logout: the token is in memory alone, and revoked; nothing 
   await browser.click('#view-password .icon')
   await browser.find('#viewer .revealed')
   await browser.press(KEYS.escape)
-  await hurry(browser, 600)
   await browser.fill('#query', 'searched')
   await leave(browser)
   await browser.until("return document.getElementById('login-note')?.textContent === 'Has salido.'")

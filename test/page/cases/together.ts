@@ -1,8 +1,8 @@
 /** Two people, or two tabs: nobody overwrites unseen, and nothing typed is lost. */
 import assert from 'node:assert/strict'
-import { deleteEntry, updateEntry } from '../../../src/store/commands.ts'
+import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, edit, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, rowOf, systems, textOf, until,
+  CHROMIUM, createEntry, edit, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, remove, rowOf, systems, textOf, told, until,
   valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
@@ -35,6 +35,32 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   await browser.until(isDone)
   const { usuario, password } = service.store.state.entries.get(2)!
   assert.deepEqual([usuario, password], ['mine', 'of Eva'], 'what was not typed stays as the other one has it')
+})
+
+inBrowser('what is created, changed and deleted while the list comes stays so, and what others did comes with it', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await storeEntry(service.store, { sistema: 'Of Eva', usuario: 'eva', password: 'p' }, null)
+  await browser.run(`const real = window.fetch
+    window.fetch = async (...asked) => {
+      const answer = await real(...asked)
+      if (String(asked[0]).includes('listEntries') && window.release === undefined) await new Promise(done => { window.release = done })
+      return answer
+    }`)
+  await browser.click('#refresh')
+  await browser.until('return window.release !== undefined')
+  await createEntry(browser, 'Zeta')
+  await browser.until(isDone)
+  await edit(browser, 'Correo')
+  await browser.fill('#usuario', 'mine')
+  await browser.press(KEYS.enter)
+  await browser.until(isDone)
+  await remove(browser, 'Impresora')
+  await told(browser, 'Eliminada: Impresora')
+  await browser.run('release()')
+  await browser.until("return document.getElementById('refresh').ariaBusy === null")
+  const names = await systems(browser)
+  assert.ok(names.includes('Zeta') && names.includes('Of Eva') && !names.includes('Impresora'), String(names))
+  assert.equal(await textOf(browser, `${await rowOf(browser, 'Correo')} .user`), 'mine')
 })
 
 inBrowser('behind a proxy that compresses, which makes every tag a weak one, what is changed is saved', CHROMIUM, async t => {

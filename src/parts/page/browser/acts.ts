@@ -22,22 +22,21 @@ export async function loadList(isAsked: boolean = false): Promise<void> {
   if (!rights.may('listEntries')) return show(isAtList() ? undefined : { name: 'list' })
   const own = lastLoad = {}
   page.setLoading(true)
-  let answer = await api.list()
+  let answer = await reload()
   if (!answer.ok && answer.why === 'lost' && isAtList()) {
     await new Promise(resolve => setTimeout(resolve, LOST_AFTER_MS))
-    if (own === lastLoad) answer = await api.list()
+    if (own === lastLoad) answer = await reload()
   }
   if (own !== lastLoad) return
   lastLoad = undefined
   page.setLoading(false)
-  if (answer.ok) return loaded(answer.value, isAsked)
+  if (answer.ok) return loaded(isAsked)
   if (answer.why === 'forbidden') return show({ name: 'list' })
   if (!isAtList()) return show({ name: 'failed', refusal: answer, retry: () => void loadList() })
   tell(explained(answer), { label: say('retry'), act: () => void loadList(true) })
 }
 
-function loaded(all: readonly Listed[] | undefined, isAsked: boolean): void {
-  if (all !== undefined) entries.load(all)
+function loaded(isAsked: boolean): void {
   const viewed = entryInView()
   const now = viewed && entries.get(viewed.id)
   if (now !== undefined) renewViewer(now)
@@ -54,7 +53,7 @@ async function loadDeleted(): Promise<void> {
     if (own !== lastLoad || screenNow().name !== 'deleted') return
     if (!answer.ok) return void tell(explained(answer))
     all.push(...answer.value)
-    deleted.load(all)
+    deleted.load({ entries: all })
     show()
     if (answer.value.length === 0) return
   }
@@ -76,7 +75,7 @@ export function create(): void { if (rights.may('createPassword') && !isModal())
 export function resume({ edited, typed }: Draft): void { openEditor(save, edited, typed) }
 
 export function toggleDeleted(): void {
-  deleted.load([])
+  deleted.load()
   show({ name: screenNow().name === 'deleted' ? 'list' : 'deleted' })
   if (screenNow().name === 'deleted') void loadDeleted()
   page.toTop()

@@ -18,6 +18,11 @@ export interface Listed {
   readonly reused?: number
 }
 
+export interface List {
+  readonly entries: readonly Listed[]
+  readonly tag?: string | undefined
+}
+
 /** The tag lets a later change detect another change in between. */
 export interface Stored {
   readonly id: number

@@ -3,8 +3,8 @@
  * whatever its status.
  */
 import {
-  LOST, refusalOf, type Answer, type Body, type Change, type EntryFields, type Listed, type Operation, type Served,
-  type Stored, type User
+  LOST, refusalOf, type Answer, type Body, type Change, type EntryFields, type List, type Listed, type Operation,
+  type Served, type Stored, type User
 } from './answers.ts'
 
 interface Received {
@@ -25,9 +25,11 @@ interface ApiEvents {
   onForbidden(operation: Operation): void
 }
 
-/** Silence after which the service counts as gone; each byte sent adds to it. */
-const SILENCE_MS = 30_000
+/** For the head of an answer; each byte sent adds to it. Then the service counts as gone. */
+const ANSWER_MS = 30_000
 const SEND_MS_A_BYTE = .25
+/** For the rest of the answer: a long list on a slow line. */
+const BODY_MS = 300_000
 /** Relative: the page works below any prefix. */
 const BASE = new URL('../api/', import.meta.url)
 
@@ -43,21 +45,17 @@ export class Api {
   #user: User | undefined
   #events: ApiEvents | undefined
   #session: object = {}
-  #listTag: string | undefined
 
   get user(): User | undefined { return this.#user }
 
   connect(events: ApiEvents): void { this.#events = events }
 
-  /** Undefined if the entries are those of the previous call. */
-  async list(): Promise<Answer<readonly Listed[] | undefined>> {
-    const headers: Record<string, string> = this.#listTag === undefined ? {} : { 'If-None-Match': this.#listTag }
+  /** Undefined if the tag's list is still the list. */
+  async list(tag?: string): Promise<Answer<List | undefined>> {
+    const headers: Record<string, string> = tag === undefined ? {} : { 'If-None-Match': tag }
     const answer = await this.#ask('GET', 'listEntries', '', { headers, isAnswer: Array.isArray })
-    return mapped(answer, ({ status, body, headers }) => {
-      if (status === 304) return undefined
-      this.#listTag = headers.get('ETag') ?? undefined
-      return (body as unknown as readonly Body[]).map(listed)
-    })
+    return mapped(answer, ({ status, body, headers }) => status === 304 ? undefined
+      : { entries: (body as unknown as readonly Body[]).map(listed), tag: headers.get('ETag') ?? undefined })
   }
 
   async get(id: number): Promise<Answer<Stored>> {
@@ -110,7 +108,7 @@ export class Api {
   }
 
   async words(name: 'words-es' | 'words-en' | 'common'): Promise<readonly string[]> {
-    const response = await fetch(new URL(`../web/${name}.txt`, BASE), { signal: AbortSignal.timeout(SILENCE_MS) })
+    const response = await fetch(new URL(`../web/${name}.txt`, BASE), { signal: AbortSignal.timeout(ANSWER_MS) })
     return response.ok ? (await response.text()).trim().split(/\s+/) : []
   }
 
@@ -133,7 +131,7 @@ export class Api {
   }
 
   forget(): void {
-    this.#token = this.#user = this.#listTag = undefined
+    this.#token = this.#user = undefined
     this.#session = {}
   }
 
@@ -161,18 +159,16 @@ export class Api {
     const { body, headers = {}, keepalive = false, isAnswer } = asked
     const text = body === undefined ? null : JSON.stringify(body)
     const watch = new AbortController()
-    let timer = setTimeout(() => watch.abort(), SILENCE_MS + (text?.length ?? 0) * SEND_MS_A_BYTE)
-    const renew = (): void => {
-      clearTimeout(timer)
-      timer = setTimeout(() => watch.abort(), SILENCE_MS)
-    }
+    let timer = setTimeout(() => watch.abort(), ANSWER_MS + (text?.length ?? 0) * SEND_MS_A_BYTE)
     const content: Record<string, string> = text === null ? {} : { 'Content-Type': 'application/json' }
     try {
       const response = await fetch(new URL(path, BASE), {
         method, body: text, cache: 'no-store', keepalive, signal: watch.signal,
         headers: { Accept: 'application/json', ...content, ...headers }
       })
-      const said = parsed(await textOf(response, renew))
+      clearTimeout(timer)
+      timer = setTimeout(() => watch.abort(), BODY_MS)
+      const said = parsed(await response.text())
       const isKnown = response.status === 304 && headers['If-None-Match'] !== undefined
       if (!isKnown && (!response.ok || !isAnswer(said))) return refusalOf(response, said)
       return { ok: true, value: { status: response.status, body: said, headers: response.headers } }
@@ -181,18 +177,6 @@ export class Api {
     } finally {
       clearTimeout(timer)
     }
-  }
-}
-
-/** Each piece calls `renew`: a long answer is not silence. */
-async function textOf({ body }: Response, renew: () => void): Promise<string> {
-  const decoder = new TextDecoder()
-  const reader = body?.getReader()
-  for (let text = ''; ;) {
-    const { done, value } = await reader?.read() ?? { done: true, value: undefined }
-    renew()
-    text += decoder.decode(value, { stream: !done })
-    if (done) return text
   }
 }
 

@@ -1,5 +1,5 @@
 /** Creates, changes and deletes entries: nothing typed is lost, and nobody else's change is overwritten unseen. */
-import { mayBeDone, type EntryFields, type Listed, type Stored } from './answers.ts'
+import { mayBeDone, type Answer, type EntryFields, type Listed, type Stored } from './answers.ts'
 import { announce, confirm, tell } from './dialogs.ts'
 import type { Changed, Edited } from './editor.ts'
 import type { Outcome } from './form.ts'
@@ -14,11 +14,16 @@ type Fields = Partial<EntryFields>
 const CHECK_AFTER_MS = 1000
 const EMPTY: EntryFields = { sistema: '', usuario: '', password: '', url: '', notas: '' }
 
-export async function reload(): Promise<boolean> {
-  const answer = await api.list()
-  if (answer.ok && answer.value !== undefined) entries.load(answer.value)
-  if (answer.ok && isAtList()) show()
-  return answer.ok
+/** Asks again if the page itself has changed an entry meanwhile: the answer may be older than the change. */
+export async function reload(): Promise<Answer<unknown>> {
+  for (;;) {
+    const { changes } = entries
+    const answer = await api.list(entries.tag)
+    if (answer.ok && changes !== entries.changes) continue
+    if (answer.ok && answer.value !== undefined) entries.load(answer.value)
+    if (answer.ok && isAtList()) show()
+    return answer
+  }
 }
 
 /** Creates that may have been stored: the ids known before, by editor. */
@@ -58,7 +63,7 @@ function created(id: number, { sistema = '', usuario = '', url = '' }: Fields, c
 }
 
 async function findStored(fields: Fields, known: ReadonlySet<number>): Promise<number | 'unreadable' | undefined> {
-  if (!await reload()) return 'unreadable'
+  if (!(await reload()).ok) return 'unreadable'
   for (const { id } of entries.named(fields.sistema!, fields.usuario).filter(({ id }) => !known.has(id))) {
     const answer = await api.get(id)
     if (!answer.ok) return 'unreadable'
@@ -167,11 +172,13 @@ export function forgetRemovals(): void {
 
 async function carryOut(entry: Listed, name: string, isFinal: boolean): Promise<void> {
   const answer = await api.remove(entry.id)
+  entries.drop(entry.id)
+  show()
   if (answer.ok) return isFinal ? announce(say('removed', { name })) : offerUndo(entry, name)
   if (answer.why === 'unknown') return void tell(say('gone'))
   entries.put(entry)
   // An unanswered deletion may have been carried out.
-  if (mayBeDone(answer) && await reload() && entries.get(entry.id) === undefined) return offerUndo(entry, name)
+  if (mayBeDone(answer) && (await reload()).ok && entries.get(entry.id) === undefined) return offerUndo(entry, name)
   show()
   tell(sentences(say('notRemoved', { name }), explained(answer)))
 }

@@ -43,6 +43,8 @@ function clearLater(onEnd: OnEnd): void {
   }
   addEventListener('blur', () => { wasAway = true }, { signal })
   addEventListener('focus', () => { if (wasAway) left() }, { signal })
+  // Copied by hand: the clipboard no longer holds the password.
+  for (const copied of ['copy', 'cut'] as const) document.addEventListener(copied, forgetCopy, { signal })
   // Phones hide a page that keeps the focus.
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden && wasAway) left()

@@ -60,7 +60,8 @@ export function openDialog(options: DialogOptions): () => void {
     dialog.showModal()
     askToClose()
   })
-  dialog.addEventListener('pointerdown', event => { if (isOutside(dialog, event)) askToClose() })
+  // The second press of a double click on a row is not for the dialog that the first press opened.
+  dialog.addEventListener('mousedown', event => { if (event.detail === 1 && isOutside(dialog, event)) askToClose() })
   makeSheet(dialog, top)
   const before = document.activeElement
   document.body.append(dialog)
@@ -131,7 +132,7 @@ function place(): void {
   area.showPopover()
 }
 
-function isOutside(dialog: HTMLElement, { target, clientX, clientY }: PointerEvent): boolean {
+function isOutside(dialog: HTMLElement, { target, clientX, clientY }: MouseEvent): boolean {
   const { left, right, top, bottom } = dialog.getBoundingClientRect()
   return target === dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom)
 }

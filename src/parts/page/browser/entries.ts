@@ -1,5 +1,5 @@
 /** The known entries, without secrets: sorted, searched and changed without another request. */
-import type { Listed } from './answers.ts'
+import type { List, Listed } from './answers.ts'
 import { webAddress } from './plain.ts'
 
 export const COLUMNS = ['sistema', 'usuario', 'changed'] as const
@@ -22,16 +22,25 @@ export class Entries {
   #query = ''
   #order: Order = { by: 'sistema', isReversed: false }
   #shown: readonly Listed[] = []
+  #tag: string | undefined
+  #changes = 0
 
   get shown(): readonly Listed[] { return this.#shown }
 
   get total(): number { return this.#known.length }
 
+  /** Of the list that was loaded. */
+  get tag(): string | undefined { return this.#tag }
+
+  /** The number of changes since the page was opened: an older list does not hold the last of them. */
+  get changes(): number { return this.#changes }
+
   get query(): string { return this.#query }
   get order(): Order { return this.#order }
 
   /** An unchanged entry stays the same object, so its row stays. */
-  load(entries: readonly Listed[]): void {
+  load({ entries, tag }: List = { entries: [] }): void {
+    this.#tag = tag
     const before = new Map(this.#known.map(one => [one.entry.id, one]))
     this.#known = entries.map(entry => {
       const known = before.get(entry.id)
@@ -51,11 +60,13 @@ export class Entries {
   }
 
   put(entry: Listed): void {
+    this.#changes++
     this.#known = [...this.#known.filter(one => one.entry.id !== entry.id), knownOf(entry)]
     this.#sort()
   }
 
   drop(id: number): void {
+    this.#changes++
     this.#known = this.#known.filter(({ entry }) => entry.id !== id)
     this.#filter()
   }

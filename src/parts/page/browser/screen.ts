@@ -114,7 +114,11 @@ function drawList(isDeleted: boolean): void {
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
   grid.show(shown, order, isDeleted)
   const blank = (): HTMLElement => total === 0 ? emptyCard(isDeleted) : noHitCard()
-  if (!hasHits) body.replaceChildren(...rights.may('listEntries') ? [blank()] : [])
+  if (!hasHits) {
+    const hadFocus = body.contains(document.activeElement)
+    body.replaceChildren(...rights.may('listEntries') ? [blank()] : [])
+    if (hadFocus) focus()
+  }
   const text = shown.length === total ? sayCount(total, 'countOne', 'countAll')
     : say('countSome', { some: number(shown.length), count: number(total) })
   count.textContent = isDeleted ? `${say('showDeleted')} · ${text}` : text

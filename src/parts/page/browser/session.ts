@@ -116,8 +116,8 @@ function forget(): void {
   stopActs()
   closeAll()
   clearMessages()
-  entries.load([])
-  deleted.load([])
+  entries.load()
+  deleted.load()
   page.clearSearch(true)
 }
 
