@@ -13,13 +13,15 @@ import { endOf, textOf } from './support/reporter.ts'
 import { runFile, type FileResult } from './support/test-file.ts'
 
 const TEST = fileURLToPath(new URL('.', import.meta.url))
-/** What builds the program, measures or floods it, compiles sources, cuts disks: once is enough. */
-const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut']
+/** What builds, measures or floods the program, compiles sources, cuts disks, tries every setting: once is enough. */
+const ONCE = [
+  'bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut', 'tables/clocks', 'tables/settings',
+  'tables/two-at-once'
+]
 /** What takes long, on any machine: damage, kills at each moment, floods, restrictions, terminals, shells, this run. */
 const TRIALS = [
-  'journal/verifier', 'operator/salvage', 'program/completion', 'program/crash', 'program/hostile', 'program/restricted',
-  'tables/once',
-  'program/slow-reader', 'program/terminal', 'runner'
+  'closings/left', 'journal/verifier', 'operator/salvage', 'program/completion', 'program/crash', 'program/hostile',
+  'program/restricted', 'program/slow-reader', 'program/terminal', 'runner', 'tables/once'
 ]
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
 const OF_CI = {
@@ -40,12 +42,11 @@ const NOT_QUICK = {
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
 /** The longest first, so that none runs alone at the end. */
 const LONG = [
-  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left', 'tables/answers', 'page/chromium', 'build/parts', 'etcd/behind',
-  'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held', 'etcd/turns', 'program/hostile',
+  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left', 'tables/settings', 'tables/answers',
+  'page/chromium', 'build/parts', 'etcd/behind', 'tables/clocks', 'store/compact', 'program/transfer', 'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held', 'etcd/turns', 'program/hostile',
   'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock', 'program/stop', 'http/connections',
-  'program/output', 'store/compact', 'journal/recover', 'etcd/keys', 'journal/verifier', 'runner', 'program/disk',
-  'api/byte-budget', 'etcd/runbook', 'program/transfer', 'program/compact', 'etcd/outage', 'program/slow-reader',
-  'store/withdrawn'
+  'program/output', 'journal/recover', 'etcd/keys', 'journal/verifier', 'runner', 'program/disk',
+  'etcd/runbook', 'program/compact', 'etcd/outage', 'program/slow-reader', 'store/withdrawn'
 ]
 
 /** `.` is the folder `test` itself. */
