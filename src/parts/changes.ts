@@ -15,5 +15,7 @@ export function changesIn({ type, data }: JournalRecord, id: number): EntryChang
 
 export function operatorIn({ data }: Pick<JournalRecord, 'data'>): string | undefined {
   const { [OPERATOR]: name } = data as { readonly [OPERATOR]?: string }
-  return name === '' ? 'operator' : name && `operator:${name}`
+  return name === undefined ? undefined : operatorNamed(name)
 }
+
+export function operatorNamed(name: string): string { return name === '' ? 'operator' : `operator:${name}` }

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync
+} from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -378,6 +380,28 @@ test('root in a folder of another user is refused with what works there, and rea
   await done(folder, `journal salvage ${copy} --to ${copy}.new`)
   await refused(folder, `journal salvage ${copy} --to ${folder}/new`, 1, how)
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
+})
+
+const OTHER = { uid: 54_321, gid: 54_322 }
+const MAY_RUN = NOT_ROOT || spawnSync(process.execPath, [ADMIN, '--version'], OTHER).status === 0 ? NOT_ROOT : 'another user cannot reach the program'
+
+test('a folder that its group shares, as of Kubernetes, is taken by who makes the journal, and closed to root', { skip: MAY_RUN }, t => {
+  const top = freshFolder(t)
+  chmodSync(top, 0o755)
+  const folder = join(top, 'data')
+  mkdirSync(folder)
+  chownSync(folder, 0, OTHER.gid)
+  chmodSync(folder, 0o2775)
+  const run = (words: string, who: object) =>
+    spawnSync(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder }, input: 'p', encoding: 'utf8', ...who })
+  for (const words of ['init', 'entry add --system s --user u --password-stdin', 'journal compact --drop-history --yes', 'entry list']) {
+    const { status, stderr } = run(words, OTHER)
+    assert.equal(status, 0, stderr)
+  }
+  const refusal = run('entry list', {})
+  assert.deepEqual([refusal.status, /journal\.jsonl belongs to user 54321: run the command as that user/.test(refusal.stderr)], [1, true])
+  assert.equal(statSync(folder).mode & 0o7777, 0o2775)
+  for (const name of readdirSync(folder)) assert.deepEqual([statSync(join(folder, name)).uid, statSync(join(folder, name)).mode & 0o777], [54_321, 0o600])
 })
 
 test('a command tells nothing to a socket that another user has put into the folder', { skip: NOT_ROOT }, async t => {

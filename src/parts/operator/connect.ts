@@ -35,6 +35,7 @@ const WAITING = 'the service has not answered yet, and may be busy with the jour
 const NO_ANSWER = 'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
   'into its log, raise its limit (LimitNOFILE), or restart it'
 const MAX_NAME_CHARACTERS = 64
+const SET_GROUP = 0o2000
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
 
@@ -167,8 +168,12 @@ export class StoreAccess implements Reached {
   /** The service could not read what another user makes in its folder. Throws an `OperatorError`. */
   assertOwner(): void {
     const user = process.geteuid?.()
-    const owner = disk.stat(this.#folder)?.owner
-    if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(this.#folder)
+    const folder = disk.stat(this.#folder)
+    // A set-group-ID folder, as Kubernetes' fsGroup makes, is shared on purpose: the journal's owner counts.
+    const isShared = folder !== undefined && (folder.mode & SET_GROUP) !== 0
+    const owned = isShared ? join(this.#folder, JOURNAL_FILE) : this.#folder
+    const owner = disk.stat(owned)?.owner
+    if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(owned)
   }
 
   #noteLater(): NodeJS.Timeout | undefined {
@@ -257,8 +262,8 @@ function assertOwnSocket(files: Files, folder: string, socket: string): void {
   throw new OperatorError(`user ${owner} listens on ${socket}: ${how}`)
 }
 
-function notOwner(folder: string): OperatorError {
-  const { owner, group } = disk.stat(folder)!
-  return new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, such as setpriv ` +
+function notOwner(path: string): OperatorError {
+  const { owner, group } = disk.stat(path)!
+  return new OperatorError(`${path} belongs to user ${owner}: run the command as that user, such as setpriv ` +
     `--reuid=${owner} --regid=${group} --clear-groups COMMAND, sudo -u '#${owner}' COMMAND, or docker exec -u ${owner}`)
 }

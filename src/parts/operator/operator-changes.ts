@@ -7,6 +7,7 @@ import { event, OPERATOR, type Events } from '../../store/events.ts'
 import type { State } from '../../store/state.ts'
 import type { Command, Commits } from '../../store/store.ts'
 import { rule, shaped, type Rule } from '../../store/validate.ts'
+import { operatorNamed } from '../changes.ts'
 import type { Disclosed, Imported, ImportRow } from '../operation.ts'
 import type { Call } from './operation-table.ts'
 
@@ -51,7 +52,7 @@ export async function disclosing<T>(
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const what = disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
-    warn(`${disclosure.command} has shown the passwords of ${what} to operator:${by}, which is not recorded`)
+    warn(`${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`)
     return { found: read(commits.state.entries), unrecorded: error.message }
   }
 }
