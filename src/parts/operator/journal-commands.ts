@@ -14,8 +14,7 @@ import {
   assertNotPacked, before, earlierEnd, fileStatus, notedHead, sealingKeys, type EarlierEnd
 } from './journal-files.ts'
 import { checkState, damageBeside, IN_MEMORY } from './check.ts'
-import { piecesOf } from './salvage-lines.ts'
-import { Salvaging } from './salvage-state.ts'
+import { openable } from './salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
 import { told } from './find-entry.ts'
 import { WrittenAgain } from './same-file.ts'
@@ -46,11 +45,10 @@ function withOpenable(
 ): unknown {
   const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
   if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
-  const made = new Salvaging(keys)
-  for (const piece of piecesOf(store.files, path, () => {})) made.take(piece)
-  const openable = `; ${made.opened} of its ${made.last} lines can be opened`
-  if (records !== undefined) return damageBeside(error, openable)
-  return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${openable}`, { cause: error })
+  const { made: { opened, last } } = openable(store.files, path, keys)
+  const more = `; ${opened} of its ${last} lines can be opened`
+  if (records !== undefined) return damageBeside(error, more)
+  return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${more}`, { cause: error })
 }
 
 async function verify(context: Context): Promise<void> {

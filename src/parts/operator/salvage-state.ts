@@ -2,16 +2,17 @@
  * Rebuilds the state of a damaged journal without guesses: records that do not fit are put aside, ids that may have
  * been given stay unused, and access that may have ended stays ended.
  */
+import { Buffer } from 'node:buffer'
+import { hash as digest } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
-import { FIRST_HASH, isChained } from '../../journal/line.ts'
-import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
+import { FIRST_HASH, isChained, openLine, type Line } from '../../journal/line.ts'
+import { ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
 import { assertKnownEvent, event, isOfEntries, type Events } from '../../store/events.ts'
 import { State } from '../../store/state.ts'
 import type { KeptToken } from '../../store/users.ts'
-import { OperatorError } from '../command.ts'
 import { CONTINUATIONS, type Continued, type LostLines } from './journal-files.ts'
-import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
+import type { Hash, Head, Remains } from './salvage-lines.ts'
 
 /** `after` and `before` are the times of the records around the lost lines. */
 export interface Loss extends LostLines {
@@ -19,30 +20,15 @@ export interface Loss extends LostLines {
   readonly before: string | null
 }
 
-export interface Unplaced extends Omit<JournalRecord, 'seq'> {
-  readonly line: number
-  readonly why: string
-}
+/** A record that was read, but does not fit. */
+export interface Unplaced extends JournalRecord { readonly why: string }
 
 /** Types that change neither users nor passwords. */
-const HARMLESS = new RegExp('^(entry\\.(created|updated|deleted|restored|purged)|entries\\.(imported|kept|disclosed)|' +
-  'fields\\.(created|updated|imported|kept)|' +
-  'token\\.(issued|revoked)|tokens\\.(revoked|kept)|journal\\.(begun|continued|rewritten|whole))$')
-/** Types that give one id, and those that give many. */
-const CREATED: readonly string[] = ['entry.created', 'fields.created']
-const ROWS_OF_ENTRIES: readonly string[] = ['entries.imported', 'entries.kept', 'fields.imported', 'fields.kept']
+const HARMLESS = /^(entry|entries|fields|token|tokens|journal)\./
 const LEAST_ROW_BYTES = 6
 /** The most ids to leave out for lines lost at the end. */
 const MOST_FREE = { entries: 1_000_000, users: 100_000 }
 const FILL_ROWS = 2_000
-
-/** The most new rows in a lost line, whose type may be unknown. */
-function rowsIn(
-  type: string | undefined, one: readonly string[], many: readonly string[], bytes: number
-): number {
-  if (type === undefined || many.includes(type)) return Math.max(1, Math.floor(bytes / LEAST_ROW_BYTES))
-  return one.includes(type) ? 1 : 0
-}
 
 export class Salvaging {
   readonly state: State = new State()
@@ -59,12 +45,16 @@ export class Salvaging {
   mayLackChanges = false
   readonly #keys: KeyFinder
   #noted: string | undefined
-  #previousHash: string | undefined = FIRST_HASH
+  /** The last hash that was read: the next line follows that, or the last opened line. */
+  #hash: string = FIRST_HASH
+  /** The line before the next hash, if its key is missing, and if it follows without a gap. */
+  #locked: Line | undefined
+  #next: Pick<Head, 'end' | 'seq'> | undefined
   /** Types of unopened lines. */
   readonly #claims = new Map<number, string>()
-  /** The end of the last opened line, and of those that follow it without a gap. */
-  #end = -1
-  #seamlessEnd = -1
+  /** The end of the last opened line, and of the lines that follow it without a gap. */
+  #end = 0
+  #seamlessEnd = 0
   #seamlessLast = 0
   /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
@@ -77,43 +67,34 @@ export class Salvaging {
   /** Whether the noted head was found, here or as the end of an earlier journal. */
   get hasHead(): boolean { return this.#noted === undefined }
 
-  take(piece: Piece): void {
-    const { at, end, claim, line, hash } = piece
-    if (claim !== undefined) this.lines++
-    const before = this.#previousHash
-    // Behind repeated lines the next line follows the newest.
-    const opened = openPiece(piece, before, this.#keys) ?? openPiece(piece, this.head, this.#keys)
-    // A malformed line may be several, of which only the first shows its number.
-    const isNext = opened === undefined ? line !== undefined && claim?.seq === this.#seamlessLast + 1 : true
-    if (isNext && at === this.#seamlessEnd + 1) {
-      this.#seamlessEnd = end
-      this.#seamlessLast = Math.max(this.#seamlessLast, claim!.seq)
-    }
-    this.#previousHash = opened?.hash ?? hash
-    if (opened !== undefined) return this.#follow(opened, at, end)
-    if (claim !== undefined && !this.#claims.has(claim.seq)) this.#claims.set(claim.seq, claim.type)
-    const isLocked = line !== undefined && this.#keys.find(line.key) === undefined
-    if (isLocked && before !== undefined && isChained(line, before)) this.missingKeys.add(line.key)
+  take(remains: Remains): void {
+    if ('hash' in remains) this.#takeHash(remains)
+    else this.#takeHead(remains)
   }
 
   /** `nextId`: the operator knows that it is free. */
   end(bytes: number, nextId: number): void {
-    const isSeamless = this.#seamlessEnd + 1 === bytes && this.hasHead
+    const isSeamless = this.#seamlessEnd === bytes && this.hasHead
     const to = isSeamless ? this.#seamlessLast : null
-    if (to === null || to > this.last) this.#lose(to, Math.max(0, bytes - this.#end - 1), null)
-    for (const entry of [...this.state.entries.entries()]) if (isPart(entry)) this.#dropPart(entry.id, entry)
+    if (to === null || to > this.last) this.#lose(to, Math.max(0, bytes - this.#end), null)
+    for (const data of [...this.state.entries.entries()]) {
+      if (ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || data[field] !== '')) continue
+      const record = { seq: this.last, time: this.until!, type: 'entries.kept', by: null, data }
+      this.unplaced.push({ ...record, why: 'a part of it is lost' })
+      this.#apply(event('entry.purged', null, { id: data.id }))
+      this.gone.push([data.id, data.id])
+    }
     for (const [hash, { user }] of [...this.state.tokens.entries()]) {
       if (!this.#hasUser(user)) this.#apply(event('token.revoked', null, { hash }))
     }
     const { entries, users } = this.state
-    const free = Math.min(MOST_FREE.entries, this.#free.entries)
-    this.#fill('entries', Math.max(entries.size + free, nextId - 1))
+    this.#fill('entries', Math.max(entries.size + Math.min(MOST_FREE.entries, this.#free.entries), nextId - 1))
     this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
   }
 
   /** Revokes all tokens. If given a hash, also locks all users and gives their addresses. */
   endAccess(lockedHash: string | undefined): readonly string[] {
-    const there = [...this.state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
+    const there = [...this.state.users.entries()].filter(([id]) => this.#hasUser(id))
     for (const [id] of there) {
       this.#apply(lockedHash === undefined ? event('tokens.revoked', null, { user: id })
         : event('password.changed', null, { id, passwordHash: lockedHash }))
@@ -121,15 +102,55 @@ export class Salvaging {
     return lockedHash === undefined ? [] : there.map(([, { email }]) => email)
   }
 
-  #follow({ record, hash }: Opened, at: number, end: number): void {
-    const { seq, time } = record
-    const ended = CONTINUATIONS.has(record.type) ? (record.data as Continued).head : undefined
-    if ([hash, ended].includes(this.#noted)) this.#noted = undefined
+  #takeHead({ at, end, seq, type, line }: Head): void {
+    this.lines++
+    this.#locked = undefined
+    const record = line && this.#open(line)
+    if (record !== undefined) this.#follow(record, at, end)
+    else if (!this.#claims.has(seq)) this.#claims.set(seq, type)
+    const isNext = line !== undefined && (record !== undefined || seq === this.#seamlessLast + 1)
+    this.#next = isNext && at === this.#seamlessEnd ? { end, seq } : undefined
+  }
+
+  #takeHash({ at, end, hash }: Hash): void {
+    const [locked, next] = [this.#locked, this.#next]
+    if (locked !== undefined && isChained({ ...locked, hash }, this.#hash)) this.missingKeys.add(locked.key)
+    if (at === this.#end + 1) this.#end = end + 1
+    if (at === (next?.end ?? NaN) + 1) {
+      this.#seamlessEnd = end + 1
+      this.#seamlessLast = Math.max(this.#seamlessLast, next!.seq)
+    }
+    this.#hash = hash
+    this.#locked = this.#next = undefined
+  }
+
+  /** Undefined if the line follows neither hash, or its key is missing. */
+  #open(line: Line): JournalRecord | undefined {
+    const { seq, time, type, by, hashedHead } = line
+    const key = this.#keys.find(line.key)
+    if (key === undefined) this.#locked = line
+    for (const before of key === undefined ? [] : new Set([this.#hash, this.head])) {
+      try {
+        const data = openLine(line, before, key!)
+        this.#hash = digest('sha256', Buffer.from(before + hashedHead, 'latin1'), 'hex')
+        return { seq, time, type, by, data }
+      } catch {
+        // the other hash may open it
+      }
+    }
+    return undefined
+  }
+
+  #follow(record: JournalRecord, at: number, end: number): void {
+    const { seq, time, type, data } = record
+    const ended = CONTINUATIONS.has(type) ? (data as Continued).head : undefined
+    if ([this.#hash, ended].includes(this.#noted)) this.#noted = undefined
     if (seq <= this.last) return // repeated, or of an older copy
-    if (seq > this.last + 1) this.#lose(seq - 1, Math.max(0, at - this.#end - 1), time)
-    this.#end = this.#seamlessEnd = end
+    if (seq > this.last + 1) this.#lose(seq - 1, Math.max(0, at - this.#end), time)
+    this.#end = end
+    this.#seamlessEnd = at
     this.#seamlessLast = this.last = seq
-    this.head = hash
+    this.head = this.#hash
     this.until = time
     this.opened++
     this.#reduce(record)
@@ -139,28 +160,17 @@ export class Salvaging {
   #lose(to: number | null, bytes: number, before: string | null): void {
     const from = this.last + 1
     this.losses.push({ from, to, bytes, after: this.until, before })
-    const types: (string | undefined)[] = to === null ? [undefined] : []
-    for (let seq = from; seq <= (to ?? 0); seq++) types.push(this.#claims.get(seq))
-    for (const type of new Set(types)) {
-      const isKnown = type !== undefined && HARMLESS.test(type)
-      if (!isKnown) this.mayLackUsers = true
-      if (!isKnown || isOfEntries(type)) this.mayLackChanges = true
-    }
-    // Any of the lost lines may have had all bytes of the gap.
-    for (const type of types) {
-      this.#free.entries += rowsIn(type, CREATED, ROWS_OF_ENTRIES, bytes)
-      this.#free.users += rowsIn(type, ['user.added'], ['users.kept'], bytes)
-    }
+    const types = to === null ? [''] : Array.from({ length: to - from + 1 }, (_, i) => this.#claims.get(from + i) ?? '')
+    this.mayLackUsers ||= types.some(type => !HARMLESS.test(type))
+    this.mayLackChanges ||= types.some(type => type === '' || isOfEntries(type))
+    this.#free.entries += idsIn(types, bytes, /^(entry|fields)\.created$/, /^$|^(entries|fields)\.(imported|kept)$/)
+    this.#free.users += idsIn(types, bytes, /^user\.added$/, /^$|^users\.kept$/)
     this.#claims.clear()
   }
 
-  #reduce({ seq, ...record }: JournalRecord): void {
+  #reduce(record: JournalRecord): void {
     const { type, data, by } = record
-    try {
-      assertKnownEvent(type, data)
-    } catch (error) {
-      throw new OperatorError(`line ${seq}: ${(error as Error).message}; salvage it with the version that wrote it`)
-    }
+    assertKnownEvent(type, data)
     const before = idsBefore(record)
     this.#fill('entries', before.entries)
     this.#fill('users', Math.max(before.users, by ?? 0))
@@ -169,12 +179,12 @@ export class Salvaging {
     if (former !== undefined) this.#apply(event('user.removed', null, { id: former.id }))
     const { entries, users } = this.state
     const had = { entries: entries.size, users: users.size }
+    const user = userIn(record)
     try {
-      const user = userIn(record)
       if (user !== undefined && !this.#hasUser(user)) throw new Error('its user is lost')
       this.#apply(record)
     } catch (error) {
-      this.unplaced.push({ line: seq, ...record, why: (error as Error).message })
+      this.unplaced.push({ ...record, why: (error as Error).message })
     }
     if (entries.size > had.entries) this.#free.entries = 0
     if (users.size > had.users) this.#free.users = 0
@@ -182,16 +192,8 @@ export class Salvaging {
 
   #hasUser(id: number): boolean { return this.state.users.get(id)?.passwordHash !== undefined }
 
-  #apply(record: Pick<JournalRecord, 'type' | 'by' | 'data'>): void {
-    this.state.apply({ seq: 0, time: this.until!, ...record })
-  }
-
-  /** For an entry of several records, of which some are lost. */
-  #dropPart(id: number, data: EntryRow): void {
-    const record = { time: this.until!, type: 'entries.kept', by: null, data }
-    this.unplaced.push({ line: this.last, ...record, why: 'a part of it is lost' })
-    this.#apply(event('entry.purged', null, { id }))
-    this.gone.push([id, id])
+  #apply({ type, by, data }: Pick<JournalRecord, 'type' | 'by' | 'data'>): void {
+    this.state.apply({ seq: 0, time: this.until!, type, by, data })
   }
 
   #fill(what: 'entries' | 'users', upTo: number): void {
@@ -206,8 +208,10 @@ export class Salvaging {
   }
 }
 
-function isPart(row: EntryRow): boolean {
-  return ENTRY_FIELDS.some(field => FIELDS[field].isRequired && row[field] === '')
+/** The most ids that lost lines gave: of `many`, as many as their bytes could hold. The type '' is unknown. */
+function idsIn(types: readonly string[], bytes: number, one: RegExp, many: RegExp): number {
+  if (types.some(type => many.test(type))) return Math.max(types.length, Math.floor(bytes / LEAST_ROW_BYTES))
+  return types.filter(type => one.test(type)).length
 }
 
 /** This user must exist, else the record is put aside. */
@@ -223,7 +227,7 @@ function idsBefore({ type, data }: Pick<JournalRecord, 'type' | 'data'>): { entr
   }
   if (type === 'users.kept') return { entries: 0, users: first - 1 }
   if (type === 'user.added') return { entries: 0, users: id - 1 }
-  if (CREATED.includes(type)) return { entries: id - 1, users: 0 }
+  if (/\.created$/.test(type)) return { entries: id - 1, users: 0 }
   if (isOfEntries(type)) return { entries: Math.max(id, first - 1), users: 0 }
   return { entries: 0, users: tokens.reduce((newest, token) => Math.max(newest, token.user), Math.max(id, user)) }
 }

@@ -1,25 +1,25 @@
-/** Makes a whole journal from what is readable of a damaged one. */
-import { Buffer } from 'node:buffer'
+/** Makes a whole journal of what is readable of a damaged one. */
 import { randomBytes } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import type { Files } from '../../journal/files.ts'
-import { REWRITTEN } from '../../journal/journal.ts'
-import { readKeyFile, type Keyring } from '../../journal/keys.ts'
-import { isoTime, nonces } from '../../journal/line.ts'
 import { locationOf } from '../../journal/folder.ts'
+import { REWRITTEN } from '../../journal/journal.ts'
+import { readKeyFile, type KeyFinder, type Keyring } from '../../journal/keys.ts'
+import { isoTime, nonces } from '../../journal/line.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { checkState } from './check.ts'
 import { checkpointOf } from './checkpoint.ts'
 import { fileStatus, notedHead, type Continued } from './journal-files.ts'
-import { piecesOf } from './salvage-lines.ts'
+import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
 import { writeJournal, type Unnumbered } from './write-journal.ts'
 
 /** In the new journal, and in the report. */
 const MAX_NAMED = 1_000
 const MAX_SHOWN = 20
+const MAX_SHOWN_CHARACTERS = 400
 /** Each skipped id costs bytes of journal and memory. */
 const MAX_NEXT_ID = 10_000_000
 const LOST = 3
@@ -45,23 +45,32 @@ interface Salvaged {
   readonly aside: string | undefined
 }
 
-/** Records without a place go to `FILE.unplaced.jsonl`. Throws an `OperatorError` if no line opens. */
-export async function salvage(given: Salvage): Promise<Salvaged> {
-  const { files, source, target, keys, keepsAccess, nextId, head, onProgress } = given
-  const bytes = files.stat(source)?.bytes ?? 0
+/** What can be opened, without the ids that may be lost at the end. */
+export function openable(
+  files: Files, path: string, keys: KeyFinder, head?: string, onProgress: (share: number) => void = () => {}
+): { readonly made: Salvaging, readonly bytes: number, readonly unreadableBytes: number } {
+  const bytes = files.stat(path)?.bytes ?? 0
   const made = new Salvaging(keys, head)
   let [reported, unreadableBytes] = [0, 0]
-  for (const piece of piecesOf(files, source, count => { unreadableBytes += count })) {
-    made.take(piece)
-    if (piece.end - reported > bytes / 100) onProgress('reading what is left', (reported = piece.end) / bytes)
+  for (const remains of remainsOf(files, path, count => { unreadableBytes += count })) {
+    made.take(remains)
+    if (remains.end - reported > bytes / 100) onProgress((reported = remains.end) / bytes)
   }
+  return { made, bytes, unreadableBytes }
+}
+
+/** Records that do not fit go to `FILE.unplaced.jsonl`. Throws an `OperatorError` if no line opens. */
+export async function salvage(given: Salvage): Promise<Salvaged> {
+  const { files, source, target, keys, keepsAccess, nextId, head, onProgress } = given
+  const { made, bytes, unreadableBytes } =
+    openable(files, source, keys, head, share => onProgress('reading what is left', share))
   if (made.opened === 0) throw new OperatorError(`${source}: ${whyNothing(bytes, made)}`)
   made.end(bytes, nextId)
-  const { state, losses } = made
-  const before = state.tokens.size
+  const { state, losses, unplaced } = made
+  const tokens = state.tokens.size
   const endsAccess = losses.length > 0 && !keepsAccess
   const lockedUsers = endsAccess ? made.endAccess(made.mayLackUsers ? lockedHash() : undefined) : []
-  const tokensLeftOut = before - state.tokens.size
+  const tokensLeftOut = tokens - state.tokens.size
   checkState(state)
   const time = isoTime(Date.now())
   const checkpoint = checkpointOf(state, Array.from(state.tokens.entries(), ([hash, token]) => ({ hash, ...token })))
@@ -73,9 +82,9 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
     yield { time, type: REWRITTEN, by: null, data: first }
     for (const event of checkpoint.events) yield { time, ...event }
   }
-  const aside = made.unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
-  const unplaced = Buffer.from(made.unplaced.map(record => `${JSON.stringify(record)}\n`).join(''))
-  if (aside !== undefined) await makeFile(aside, file => file.write(unplaced), files)
+  const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
+  const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
+  if (aside !== undefined) await makeFile(aside, file => file.write(texts.join('')), files)
   try {
     const { records, head } = await makeFile(target, file => {
       const writing = { files, key: keys.newest, nonce: nonces(randomBytes), time, onRecord: checkpoint.apply }
@@ -117,37 +126,30 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
   const lostLines = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
   const missingKeys = [...made.missingKeys]
   const gone = made.gone.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`).join(',')
-  const userCount = [...users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined).length
-  const named = unplaced.slice(0, MAX_NAMED).map(({ line, time, type, data, why }) =>
-    ({ line, time, type, id: (data as { readonly id?: number }).id ?? null, why }))
+  const userCount = [...users.values()].filter(({ passwordHash }) => passwordHash !== undefined).length
   const result = {
     source, path: target, records, head, lines, opened, lost: losses, lostLines, unreadableBytes, missingKeys,
     entries: entries.count, gone, mayLackChanges, users: userCount, lockedUsers, tokens: tokens.size, tokensLeftOut,
-    until, nextId: entries.size + 1, unplaced: unplaced.length,
-    ...aside !== undefined && { unplacedFile: aside, unplacedRecords: named },
+    until, nextId: entries.size + 1, unplaced: unplaced.length, ...aside !== undefined && { unplacedFile: aside },
     ...flags['head'] !== undefined && { noted: hasHead }
   }
-  const more = (count: number, where: string): string[] =>
-    count > MAX_SHOWN ? [`         and ${count - MAX_SHOWN} more, which ${where} names`] : []
+  const when = (condition: unknown, line: string): string[] => condition ? [line] : []
   terminal.show(result, [
     `lines    ${lines} found, ${opened} opened, ${lostLines} known to be lost`,
-    ...unreadableBytes === 0 ? [] : [`device   ${unreadableBytes} bytes could not be read, and count as zeros`],
-    ...losses.slice(0, MAX_SHOWN).map(shownLoss), ...more(losses.length, '--json'),
-    ...flags['head'] === undefined ? []
-      : [`noted    ${hasHead ? 'the head is there' : 'no line that was opened has the head'}`],
+    ...when(unreadableBytes, `device   ${unreadableBytes} bytes could not be read, and count as zeros`),
+    ...losses.slice(0, MAX_SHOWN).map(shownLoss),
+    ...when(losses.length > MAX_SHOWN, `         and ${losses.length - MAX_SHOWN} more, which --json names`),
+    ...when(flags['head'], `noted    ${hasHead ? 'the head is there' : 'no line that was opened has the head'}`),
     ...missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
     `entries  ${entries.count}`,
-    ...gone === '' ? [] : [`gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`],
-    ...mayLackChanges ? ['         any entry may show an older value, since changes may be lost'] : [],
+    ...when(gone, `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`),
+    ...when(mayLackChanges, '         any entry may show an older value, since changes may be lost'),
     `users    ${userCount}`,
-    ...lockedUsers.length === 0 ? [] : [`         these need a new password: ${shortened(lockedUsers.join(', '))}`],
+    ...when(lockedUsers.length, `         these need a new password: ${shortened(lockedUsers.join(', '))}`),
     `tokens   ${tokens.size}`,
-    ...tokensLeftOut === 0 ? [] : [`         ${tokensLeftOut} were ended, since they may have been revoked`],
+    ...when(tokensLeftOut, `         ${tokensLeftOut} were ended, since they may have been revoked`),
     `until    ${until}`, `next id  ${entries.size + 1}`,
-    ...aside === undefined ? [] : [`unplaced ${unplaced.length} records, kept in ${aside}, which holds passwords`],
-    ...named.slice(0, MAX_SHOWN).map(({ line, time, type, id, why }) =>
-      `         line ${line}, ${time} ${type}${id === null ? '' : ` ${id}`}: ${why}`),
-    ...more(unplaced.length, 'that file'),
+    ...when(aside, `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`),
     `journal  ${target}: ${records} records, head ${head}`
   ])
   return losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0 ? LOST : 0
@@ -155,12 +157,12 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
 
 function shownLoss({ from, to, bytes, after, before }: Loss): string {
   if (to === null) return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes are no line`
-  const when = before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
-  return `lost     ${from === to ? from : `${from} to ${to}`}, ${when}, ${bytes} bytes`
+  const where = before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
+  return `lost     ${from === to ? from : `${from} to ${to}`}, ${where}, ${bytes} bytes`
 }
 
 function shortened(text: string): string {
-  return text.length <= 400 ? text : `${text.slice(0, 400)}… (--json names all)`
+  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${text.slice(0, MAX_SHOWN_CHARACTERS)}… (--json names all)`
 }
 
 async function run(context: Context): Promise<number> {
@@ -183,8 +185,8 @@ async function run(context: Context): Promise<number> {
   if (files.real(dirname(target)) === files.real(folder)) store.assertOwner()
   const keys = readKeyFile(files, keyFile)
   if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
-  const keepsAccess = flags['keep-tokens'] === true
   const onProgress = (what: string, share: number): void => terminal.progress(what, share)
+  const keepsAccess = flags['keep-tokens'] === true
   const salvaged = await salvage({ files, source, target, keys, keepsAccess, nextId, head, onProgress })
     .catch(error => { throw ofFile(error, source) })
   return report(context, source, target, salvaged)
