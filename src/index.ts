@@ -3,7 +3,7 @@
  * only to the given log.
  */
 import { setMaxListeners } from 'node:events'
-import { readValues } from './read-settings.ts'
+import { readValues, SETTINGS, validateCombinations, type Settings } from './settings.ts'
 import { Failure } from './errors.ts'
 import { peerOf } from './http/client.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
@@ -11,7 +11,6 @@ import { BUSY, statusReply, type Reply } from './http/reply.ts'
 import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
-import { SETTINGS, validateCombinations, type Settings } from './settings.ts'
 import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
 import {

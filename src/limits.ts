@@ -56,9 +56,11 @@ export const TLS_CHECK_MS: number = 2_000
 /** Above: lines are dropped and counted. */
 export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
 export const LAST_LINE_TIMEOUT_MS: number = 500
-/** Default of `RATE_LIMIT`: requests a minute (contract §8). */
+/** Of the rate limits (contract §8.1). */
+export const RATE_LIMIT_WINDOW_SECONDS: number = 60
+/** Default of `RATE_LIMIT`: requests in a window (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
-/** Default of `LOGIN_LIMIT`: logins a minute (contract §8.5). */
+/** Default of `LOGIN_LIMIT`: logins in a window (contract §8.5). */
 export const LOGIN_LIMIT_REQUESTS: number = 6
 export const TOKENS_PER_USER: number = 1_000
 /** Each hash takes 32 MiB and a thread of the pool, which the journal needs as well. */

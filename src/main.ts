@@ -1,11 +1,10 @@
 /** The program. Exit codes: 0 stopped as asked, 1 failed, 2 a bad setting. */
-import { calledAs, settingsHelp } from './read-settings.ts'
+import { calledAs, readSettings, SETTINGS, settingsHelp } from './settings.ts'
 import { disk, fileFault, workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { lineAppender, showProgress, type Log } from './log.ts'
 import { openService } from './service.ts'
-import { SETTINGS, readSettings } from './settings.ts'
 import { VERSION } from './version.ts'
 
 const ERROR = 3

@@ -1,16 +1,15 @@
 /** The composition: from settings to a service, for the program and for embedders. */
 import { randomBytes } from 'node:crypto'
-import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
 import type { StorageSettings } from './core-settings.ts'
-import { Failure } from './errors.ts'
+import { Failure, systemCode } from './errors.ts'
 import { isLoopback } from './http/client.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { pipelineOf, type Pipeline } from './http/request.ts'
 import { Router, withAbility, type Route } from './http/route.ts'
 import { entryRoutes, sessionRoutes } from './http/routes.ts'
-import type { FollowedCertificate } from './http/tls.ts'
+import type { Certificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
@@ -58,7 +57,7 @@ export async function openStorage(
     random: randomBytes, warn: log.warn, onProgress: (share: number) => log.progress?.('reading the journal', share)
   }
   const kind = JOURNALS[settings.journal]
-  const beganMs = nowMs()
+  const beganMs = performance.now()
   const open = kind && (() => kind.open(settings as never, options, state.apply))
   const { journal, lock } = await openFolder(options, state.apply, open)
   const store = new Store(journal, state, observers)
@@ -70,7 +69,7 @@ export async function openStorage(
       await lock.release()
     }
   }
-  return { store, journal, lock, readMs: nowMs() - beganMs, close }
+  return { store, journal, lock, readMs: performance.now() - beganMs, close }
 }
 
 /** An open service. Embedders get more: see `index.ts`. */
@@ -108,7 +107,7 @@ async function compose(
   const { abilities, loginLimit, tokenTtlMinutes, tokensPerUser, tlsCert, tlsKey, trustProxy } = settings
   const accounts = settings.auth !== 'bearer' ? undefined
     : new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
-  const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit, nowMs)
+  const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
   const stopping = new AbortController()
   let routes: readonly Route[] = entryRoutes(store, prefix)
   if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, loginLimit, tokenTtlMinutes)]
@@ -125,8 +124,7 @@ async function compose(
     if (open.observer !== undefined) observers.push(open.observer)
   }
   const certificate = tlsCert === undefined || tlsKey === undefined ? undefined
-    : (await import('./http/tls.ts')).followCertificate(disk, tlsCert, tlsKey, log)
-  closers.add(() => certificate?.close())
+    : () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey) })
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])].map(route => withAbility(route, abilities))
   const headers = certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : []
   const pipeline = pipelineOf({
@@ -137,8 +135,8 @@ async function compose(
     catchUp: store.journal.catchUp, maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
   })
   closers.add(sweepTokens(store))
-  const { begin, end } = listening(settings, pipeline, certificate, {
-    trustedProxies: trustProxy, headers, warn: log.warn,
+  const { begin, end } = listening(settings, pipeline, {
+    certificate, trustedProxies: trustProxy, headers, log,
     onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
   })
   closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), end()]) })
@@ -155,8 +153,17 @@ async function compose(
   return { store, accounts, pipeline, listen: announced, close: () => closed ??= closers.close() }
 }
 
+/** Throws `certificate-invalid`. */
+function pemIn(path: string): Certificate['cert'] {
+  try {
+    return disk.read(path)
+  } catch (error) {
+    throw new Failure('certificate-invalid', `${path}: ${systemCode(error)}`, { cause: error })
+  }
+}
+
 function listening(
-  settings: ServiceSettings, pipeline: Pipeline, certificate: FollowedCertificate | undefined, options: ListenOptions
+  settings: ServiceSettings, pipeline: Pipeline, options: ListenOptions
 ): { begin(): Promise<Listener>, end(): Promise<void> } {
   const refused = (why: string): Failure => new Failure('address-unusable', `the service ${why}`)
   let opening: Promise<Listener> | undefined
@@ -164,14 +171,12 @@ function listening(
     checkTransport(settings)
     if (pipeline.isStopping()) throw refused('is closed')
     if (opening !== undefined) throw refused('listens already')
-    const { host, port } = settings
-    opening = listen({ host, port }, pipeline, { ...options, certificate: certificate?.read() })
+    opening = listen(settings, pipeline, options)
     const listener = await opening.catch(error => {
       opening = undefined
       throw error
     })
     if (pipeline.isStopping()) throw refused('was closed meanwhile')
-    certificate?.follow(renewed => listener.renew?.(renewed))
     return listener
   }
   const end = async (): Promise<void> => (await opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS)

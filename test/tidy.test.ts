@@ -25,7 +25,7 @@ const part = (name: string, ...ofNode: readonly string[]): Module => ({ name, ho
 /** From the lowest layer up: a module may import those of the layers below its own. */
 const LAYERS: readonly (readonly Module[])[] = [
   [
-    { name: 'errors', holds: ['errors.ts', 'clock.ts', 'closers.ts'], ofNode: [] },
+    { name: 'errors', holds: ['errors.ts', 'closers.ts'], ofNode: [] },
     { name: 'limits', holds: ['limits.ts'], ofNode: ['node:assert'] },
     { name: 'contract', holds: ['contract.ts', 'version.ts'], ofNode: [] },
     // What runs in the browser imports nothing but itself, and nothing imports it.
@@ -42,12 +42,11 @@ const LAYERS: readonly (readonly Module[])[] = [
     ]
   }],
   [{
-    name: 'setting table', holds: ['core-settings', 'read-settings', 'setting-values'].map(name => `${name}.ts`),
-    ofNode: ['node:util']
+    name: 'setting table', holds: ['core-settings.ts'], ofNode: []
   }],
   [{
     name: 'part',
-    holds: ['part.ts', ...['changes', 'coding', 'command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', ...['changes', 'coding', 'command', 'described-route', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
   [
@@ -60,7 +59,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
-  [{ name: 'settings', holds: ['settings.ts'], ofNode: [] }],
+  [{ name: 'settings', holds: ['settings.ts'], ofNode: ['node:util'] }],
   [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
   [
     { name: 'index', holds: ['index.ts'], ofNode: ['node:events'] },

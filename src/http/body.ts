@@ -132,30 +132,18 @@ function parsedByHost(
   return body as { readonly [field: string]: unknown }
 }
 
-// Plain JSON with parameters (RFC 9110 §8.3.1), without backtracking.
-const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
-const PARAMETER = `[ \\t]*;(?:[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED}))?`
-const JSON_TYPE = new RegExp(`^application/json((?:${PARAMETER})*)[ \\t]*$`, 'i')
-
 /** RFC 9112 §6.3; `json` is plain and in UTF-8. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
   if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
   return isPlainJson(head) ? 'json' : 'other'
 }
 
-function isPlainJson({ 'content-type': type, 'content-encoding': coding }: Head): boolean {
+function isPlainJson({ 'content-type': type = '', 'content-encoding': coding }: Head): boolean {
   if (coding !== undefined && coding.toLowerCase() !== 'identity') return false
-  if (type === 'application/json') return true
-  const parameters = JSON_TYPE.exec(type ?? '')?.[1]
-  if (parameters === undefined) return false
-  const found = new Map<string, string>()
-  for (const [, name, value = ''] of parameters.matchAll(new RegExp(PARAMETER, 'g'))) {
-    if (name === undefined) continue
-    if (found.has(name.toLowerCase())) return false
-    found.set(name.toLowerCase(), value.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1'))
-  }
-  return /^utf-?8$/i.test(found.get('charset') ?? 'utf-8')
+  const [plain, ...parameters] = type.toLowerCase().split(';').map(part => part.trim())
+  const charsets = parameters.filter(one => one.startsWith('charset'))
+  return plain === 'application/json' && charsets.length < 2 &&
+    charsets.every(one => /^charset=("?)utf-?8\1$/.test(one))
 }
 
 /** node:http may read a short rest and throw it away. */

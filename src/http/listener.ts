@@ -5,7 +5,6 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { nowMs } from '../clock.ts'
 import { Failure, systemCode } from '../errors.ts'
 import {
   DESCRIPTOR_RESERVE, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS,
@@ -24,30 +23,29 @@ export type Handle = (request: IncomingMessage, response: ServerResponse) => voi
 export interface Listener {
   readonly port: number
   connections(): number
-  /** Throws on an invalid certificate and keeps the old. Undefined over TCP. */
-  readonly renew: ((certificate: Certificate) => void) | undefined
   /** Finishes requests in flight; cuts the rest after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
 
 export interface ListenOptions {
-  readonly certificate?: Certificate | undefined
+  /** Read again while the listener is open. */
+  readonly certificate?: (() => Certificate) | undefined
   /** Proxies do not give way: they have many clients. */
   readonly trustedProxies?: AddressSet | undefined
   /** Names and values in turn. */
   readonly headers?: readonly string[]
   /** Called for refusals of malformed requests. */
   readonly onRefusal?: ((status: number, address: string) => void) | undefined
-  readonly warn?: (line: string) => void
+  readonly log?: { info(line: string): void, warn(line: string): void }
 }
 
 /** Rejects with `address-unusable` or `certificate-invalid`. */
 export async function listen(
   place: { readonly host: string, readonly port: number }, handle: Handle, options: ListenOptions = {}
 ): Promise<Listener> {
-  const { certificate, warn } = options
-  const secure = certificate && (await import('./tls.ts')).createSecure(SERVER_OPTIONS, certificate)
-  const server = withBounds(secure?.server ?? createServer(SERVER_OPTIONS))
+  const { certificate, log } = options
+  const secure = certificate && (await import('./tls.ts')).secureServer(SERVER_OPTIONS, certificate, log)
+  const server = withBounds(secure ?? createServer(SERVER_OPTIONS))
   const connections = new Connections(handle, secure !== undefined, mostConnections(), options)
   server.on('connection', (socket: Socket) => connections.accept(socket))
   server.on('secureConnection', (socket: Socket) => {
@@ -64,11 +62,10 @@ export async function listen(
   await bindTo(server, place)
   const timer = setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
   server.on('close', () => clearInterval(timer))
-  server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
+  server.on('error', error => log?.warn(`a connection could not be accepted: ${systemCode(error)}`))
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
     connections: () => connections.all.size,
-    renew: secure?.renew,
     close: timeoutMs => new Promise(resolve => {
       const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
       // The first time a moment later: clients may have sent requests before they saw the stop.
@@ -240,7 +237,7 @@ export class Connections {
 
   /** A few bytes now and then do not keep a connection. */
   closeSilent(): void {
-    const beforeMs = nowMs() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
+    const beforeMs = performance.now() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
     for (const waiting of Object.values(this.#waiting)) {
       for (const one of waiting) {
         if (one.sinceMs > beforeMs) break
@@ -271,7 +268,7 @@ export class Connections {
   #wait(connection: Connection, where: Set<Connection>): void {
     connection.waitsIn = connection.isExempt ? this.#waiting.exempt : where
     connection.waitsIn.add(connection)
-    connection.sinceMs = nowMs()
+    connection.sinceMs = performance.now()
     connection.bytesRead = connection.socket.bytesRead
   }
 

@@ -1,11 +1,9 @@
 /**
- * The rate limit: a sliding minute in one-second buckets (contract §8). Refused requests do not count. The table has
- * two generations: a client that is seen moves to the younger. If the younger is full, or a minute old, it replaces the
+ * The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not count. The table has
+ * two generations: a client that is seen moves to the younger. If the younger is full, or a window old, it replaces the
  * older, so memory is bounded.
  */
-import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
-
-const WINDOW_SECONDS = 60
+import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS as WINDOW_SECONDS } from '../limits.ts'
 
 export interface Verdict {
   readonly allowed: boolean
@@ -17,7 +15,7 @@ export interface Verdict {
 }
 
 interface Client {
-  /** Second s is in bucket s % 60. */
+  /** Second s is in bucket s % WINDOW_SECONDS. */
   readonly buckets: Uint32Array
   total: number
   second: number
@@ -26,42 +24,35 @@ interface Client {
 /** Decides which requests pass (contract §8.1). */
 export class RateLimit {
   readonly #limit: number
-  readonly #nowMs: () => number
   readonly #maxClients: number
+  readonly #nowMs: () => number
   #young = new Map<string, Client>()
   #old = new Map<string, Client>()
   #youngSinceSecond = 0
 
   /** `maxClients` bounds each generation. */
-  constructor(limit: number, nowMs: () => number, maxClients: number = MAX_RATE_LIMIT_CLIENTS) {
+  constructor(
+    limit: number, maxClients: number = MAX_RATE_LIMIT_CLIENTS, nowMs: () => number = () => performance.now()
+  ) {
     this.#limit = limit
-    this.#nowMs = nowMs
     this.#maxClients = maxClients
+    this.#nowMs = nowMs
   }
 
   get clients(): number { return this.#young.size + this.#old.size }
 
   take(key: string): Verdict {
     const nowMs = this.#nowMs()
-    const second = Math.floor(nowMs / 1000)
-    const client = this.#client(key, second)
-    advance(client, second)
-    if (client.total < this.#limit) {
-      client.buckets[second % WINDOW_SECONDS]!++
-      client.total++
-      return { allowed: true, limit: this.#limit, remaining: this.#limit - client.total, retryAfterSeconds: 0 }
-    }
-    return this.#refusal(client, nowMs)
+    const client = this.#client(key, Math.floor(nowMs / 1000))
+    const verdict = this.#verdict(client, nowMs)
+    if (!verdict.allowed) return verdict
+    client.buckets[client.second % WINDOW_SECONDS]!++
+    client.total++
+    return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
   /** As `take`, without counting. */
-  peek(key: string): Verdict {
-    const nowMs = this.#nowMs()
-    const client = this.#young.get(key) ?? this.#old.get(key)
-    if (client !== undefined) advance(client, Math.floor(nowMs / 1000))
-    if (client !== undefined && client.total >= this.#limit) return this.#refusal(client, nowMs)
-    return { allowed: true, limit: this.#limit, remaining: this.#limit - (client?.total ?? 0), retryAfterSeconds: 0 }
-  }
+  peek(key: string): Verdict { return this.#verdict(this.#young.get(key) ?? this.#old.get(key), this.#nowMs()) }
 
   #client(key: string, second: number): Client {
     const young = this.#young.get(key)
@@ -77,13 +68,16 @@ export class RateLimit {
     return client
   }
 
-  #refusal(client: Client, nowMs: number): Verdict {
+  #verdict(client: Client | undefined, nowMs: number): Verdict {
+    const limit = this.#limit
+    if (client !== undefined) advance(client, Math.floor(nowMs / 1000))
+    if (client === undefined || client.total < limit) {
+      return { allowed: true, limit, remaining: limit - (client?.total ?? 0), retryAfterSeconds: 0 }
+    }
     let oldest = Math.max(0, client.second - WINDOW_SECONDS + 1)
     while (client.buckets[oldest % WINDOW_SECONDS] === 0) oldest++
     const waitMs = (oldest + WINDOW_SECONDS) * 1000 - nowMs
-    return {
-      allowed: false, limit: this.#limit, remaining: 0, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000))
-    }
+    return { allowed: false, limit, remaining: 0, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
   }
 }
 

@@ -1,7 +1,6 @@
 /** A request's way from head to answer: see `carryOut`. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { nowMs } from '../clock.ts'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
 import { covers, type Session } from '../store/session.ts'
@@ -61,7 +60,6 @@ interface Asked {
   session: Session | undefined
   verdict: Verdict | undefined
   id: string | undefined
-  isEnded: boolean
 }
 
 /**
@@ -119,9 +117,8 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   }
   const stop = (timeoutMs: number): Promise<void> => new Promise(resolve => {
     state.isStopping = true
-    const timer = setTimeout(() => resolve(), timeoutMs)
-    const before = onIdle
-    onIdle = () => { clearTimeout(timer); resolve(); before() }
+    const timer = setTimeout(resolve, timeoutMs)
+    onIdle = () => { clearTimeout(timer); resolve() }
     if (underWay === 0) onIdle()
   })
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
@@ -137,11 +134,11 @@ function begun(
   const head = readHead(request, target)
   const path = head?.path ?? target
   return {
-    request, response, socket: request.socket, startMs: nowMs(), head, peer,
+    request, response, socket: request.socket, startMs: performance.now(), head, peer,
     isUnderApi: path.startsWith('/api/') || path === '/api',
     client: clientAddress(peer, forwardedFor(request, head), trustedProxies),
     found: head && router.find(head.method, path),
-    session: undefined, verdict: undefined, id: undefined, isEnded: false
+    session: undefined, verdict: undefined, id: undefined
   }
 }
 
@@ -154,16 +151,21 @@ function refusalOf(options: PipelineOptions, asked: Asked, thrown: unknown): Rep
   return statusReply(500, ['X-Request-Id', asked.id])
 }
 
-/** Never throws. */
+/** Never throws; middleware may. */
 function answer(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): void {
+  let status = 500
   try {
-    end(options, asked, send(options, asked, reply, state), reply.logged)
+    status = send(options, asked, reply, state)
   } catch (error) {
     asked.id = randomUUID()
     options.warn(`request ${asked.id} could not be answered: ${describe(error)}`)
     if (!asked.response.writableEnded) asked.response.destroy()
-    if (!asked.isEnded) end(options, asked, 500)
   }
+  const { id, request: { method = '' }, found, client, session, startMs } = asked
+  const { route, id: entry } = found?.route === undefined ? { route: undefined, id: 0 } : found
+  const ms = performance.now() - startMs
+  const ended = { id, method, route, entry, client, session, logged: reply.logged, status, ms }
+  for (const one of options.observers ?? []) one.requestEnded?.(ended)
 }
 
 /** Gives the logged status. */
@@ -198,14 +200,6 @@ function extraFields(options: PipelineOptions, asked: Asked): string[] {
     fields.push(...replies.corsFields(asked.head.origin, corsOrigins))
   }
   return fields
-}
-
-function end({ observers = [] }: PipelineOptions, asked: Asked, status: number, logged?: Reply['logged']): void {
-  asked.isEnded = true
-  const { id, request: { method = '' }, found, client, session, startMs } = asked
-  const { route, id: entry } = found?.route === undefined ? { route: undefined, id: 0 } : found
-  const ended = { id, method, route, entry, client, session, logged, status, ms: nowMs() - startMs }
-  for (const one of observers) one.requestEnded?.(ended)
 }
 
 function describe(error: unknown): string {

@@ -38,28 +38,8 @@ export interface Route<Body = unknown> {
   readonly before?: (id: number) => Reply | undefined
   /** The 500's message if the journal fails. */
   readonly storingFailed?: string
-  /** For `/openapi.json`; contract routes need none. */
-  readonly description?: RouteDescription
   /** May throw a reply. */
   handle(call: Call<Body>): Reply | Promise<Reply>
-}
-
-export type Schema = { readonly [keyword: string]: unknown }
-
-/** Names tie requests to answers. */
-export interface RouteDescription {
-  readonly tag: string
-  readonly summary: string
-  readonly description: string
-  /** Examples of `{id}`. */
-  readonly ids?: { readonly [name: string]: number }
-  /** With examples. */
-  readonly body?: Schema
-  readonly isBodyOptional?: boolean
-  readonly honoursIfMatch?: boolean
-  readonly bodies?: { readonly [name: string]: unknown }
-  readonly answers: { readonly [name: string]: Reply }
-  readonly schemas?: { readonly [name: string]: Schema }
 }
 
 /** Ties the body's type to its shape. */

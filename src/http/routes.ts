@@ -1,6 +1,5 @@
 /** The five operations (contract §1, §9), and login and logout of the protected configuration (§5). */
 import { Buffer } from 'node:buffer'
-import { nowMs } from '../clock.ts'
 import { TEXTS } from '../contract.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, type Accounts } from '../store/accounts.ts'
@@ -111,13 +110,13 @@ export function sessionRoutes(
   accounts: Accounts, loginLimit: number, ttlMinutes: number | undefined
 ): readonly Route[] {
   // An address's limit may be wide; this limit stops guesses at one user's password.
-  const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, nowMs, MAX_LOGIN_PAIRS)
+  const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS)
   return [
     route({
       // contract §5.3, §8.5
       operation: 'login', method: 'POST', path: '/api/login',
       isPublic: true,
-      limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
+      limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit),
       shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
       storingFailed: 'Error logging in',
       handle: async ({ body, client, isGone }) => {

@@ -5,7 +5,6 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { nowMs } from '../clock.ts'
 import {
   ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, MAX_UNSENT_BYTES, SEND_BYTES,
   SEND_COPIED_BYTES, SEND_PIECES, SHORT_BODY_BYTES, TIMEOUT_CHECK_MS
@@ -25,24 +24,18 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
   writeHead(response, reply.status, fieldsOf(reply, extra))
   const { body = '' } = reply
-  if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
-    response.end(body)
-    // Middleware may end the answer later.
-    if (response.writableLength === 0 && response.writableEnded) return
-    watch({ response, pieces: [], sinceMs: nowMs(), givenBytes: body.length })
-    return
-  }
-  // A long text waits outside of the heap, where wide characters do not double it.
-  const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
-  const bytes = bodyBytes(pieces)
-  const answer: Answer = { response, pieces, sinceMs: nowMs(), givenBytes: 0 }
-  if (bytes > SHORT_BODY_BYTES) sendPieces(answer)
-  else {
-    response.end(Buffer.concat([...pieces])) // a copy, so that a slow reader keeps no piece of the list
-    answer.pieces = []
+  const bytes = bodyBytes(body)
+  const answer: Answer = { response, pieces: [], sinceMs: performance.now(), givenBytes: 0 }
+  if (bytes <= SHORT_BODY_BYTES) {
     answer.givenBytes = bytes
+    response.end(typeof body === 'string' ? body : Buffer.concat([...body])) // a copy: slow readers keep no piece
+  } else {
+    // A long text waits outside of the heap, where wide characters do not double it.
+    answer.pieces = typeof body === 'string' ? [Buffer.from(body)] : body
+    sendPieces(answer)
   }
-  if (!response.writableFinished) watch(answer)
+  // Middleware may end the answer later.
+  if (response.writableLength > 0 || !response.writableEnded) watch(answer)
 }
 
 /** A 204 has no length (RFC 9110 §8.6). */
@@ -122,7 +115,7 @@ function watch(answer: Answer): void {
 }
 
 function cutLate(): void {
-  const now = nowMs()
+  const now = performance.now()
   for (const answer of unsent) {
     const { response, sinceMs, givenBytes } = answer
     const takenBytes = Math.max(0, givenBytes - response.writableLength)

@@ -4,7 +4,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Server } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
 import { Failure, systemCode } from '../errors.ts'
-import type { Files } from '../journal/files.ts'
 import { HEADERS_TIMEOUT_MS, TLS_CHECK_MS } from '../limits.ts'
 
 /** PEM; `cert` is a chain. */
@@ -15,18 +14,40 @@ export interface Certificate {
 
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
 
-/** Throws `certificate-invalid`. */
-export function createSecure(
-  options: ServerOptions, certificate: Certificate
-): { readonly server: Server, readonly renew: (certificate: Certificate) => void } {
+/** Throws `certificate-invalid`. A later certificate that is invalid is reported, and the old one stays. */
+export function secureServer(
+  options: ServerOptions, read: () => Certificate, log?: { info(line: string): void, warn(line: string): void }
+): Server {
+  let seen = read()
+  let fault = ''
+  const server = serverWith(options, seen)
+  const look = (): void => {
+    try {
+      const found = read()
+      const isSame = found.cert.equals(seen.cert) && found.key.equals(seen.key)
+      if (!isSame) {
+        seen = found
+        assertFit(found)
+        server.setSecureContext({ ...found, ...TLS })
+        log?.info('the certificate was renewed')
+      }
+      fault = ''
+    } catch (error) {
+      // While files are replaced, they do not match for a moment: one report is enough.
+      const why = error instanceof Failure ? error.message : systemCode(error)
+      if (why !== fault) log?.warn(`the certificate was not renewed, the old one stays: ${why}`)
+      fault = why
+    }
+  }
+  let timer: NodeJS.Timeout | undefined
+  server.on('listening', () => { timer = setInterval(look, TLS_CHECK_MS).unref() })
+  return server.on('close', () => clearInterval(timer))
+}
+
+function serverWith(options: ServerOptions, certificate: Certificate): ReturnType<typeof createServer> {
   try {
     assertFit(certificate)
-    const server = createServer({ ...options, ...certificate, ...TLS })
-    const renew = (renewed: Certificate): void => {
-      assertFit(renewed)
-      server.setSecureContext({ ...renewed, ...TLS })
-    }
-    return { server, renew }
+    return createServer({ ...options, ...certificate, ...TLS })
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure('certificate-invalid', `TLS_CERT or TLS_KEY: ${systemCode(error)}`, { cause: error })
@@ -41,52 +62,4 @@ function assertFit({ cert, key }: Certificate): void {
   }
   if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
-}
-
-export interface FollowedCertificate {
-  /** Throws `certificate-invalid`. */
-  read(): Certificate
-  /** Called on changes. If `renew` throws, the old certificate stays. */
-  follow(renew: (certificate: Certificate) => void): void
-  close(): void
-}
-
-/** Reads PEM files; throws `certificate-invalid`. */
-export function followCertificate(
-  files: Files, certFile: string, keyFile: string,
-  log: { info(line: string): void, warn(line: string): void }
-): FollowedCertificate {
-  const readFile = (path: string): Buffer => {
-    try {
-      return files.read(path)
-    } catch (error) {
-      throw new Failure('certificate-invalid', `${path}: ${systemCode(error)}`, { cause: error })
-    }
-  }
-  const readBoth = (): Certificate => ({ cert: readFile(certFile), key: readFile(keyFile) })
-  let seen = readBoth()
-  let fault = ''
-  let timer: NodeJS.Timeout | undefined
-  const look = (renew: (certificate: Certificate) => void): void => {
-    try {
-      const found = readBoth()
-      const isSame = found.cert.equals(seen.cert) && found.key.equals(seen.key)
-      if (!isSame) {
-        seen = found
-        renew(found)
-        log.info('the certificate was renewed')
-      }
-      fault = ''
-    } catch (error) {
-      // While files are replaced, they do not match for a moment: one report is enough.
-      const why = error instanceof Failure ? error.message : systemCode(error)
-      if (why !== fault) log.warn(`the certificate was not renewed, the old one stays: ${why}`)
-      fault = why
-    }
-  }
-  return {
-    read: () => seen = readBoth(),
-    follow: renew => { timer = setInterval(look, TLS_CHECK_MS, renew).unref() },
-    close: () => clearInterval(timer)
-  }
 }

@@ -70,7 +70,8 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
 })
 
 test('§8.4 a request that the general limit refuses counts in no other', async () => {
-  const [general, own] = [new RateLimit(1, () => 0), new RateLimit(5, () => 0)]
+  const limitOf = (limit: number): RateLimit => new RateLimit(limit, undefined, () => 0)
+  const [general, own] = [limitOf(1), limitOf(5)]
   const ask = async (): Promise<number> => (await answered({ rateLimit: general }, { host: 'a' }, { limit: own })).status
   assert.equal(await ask(), 204)
   for (let i = 0; i < 3; i++) assert.equal(await ask(), 429)

@@ -12,7 +12,7 @@ class Bench {
 
   constructor(limit: number, startMs: number, maxClients?: number) {
     this.nowMs = startMs
-    this.limit = new RateLimit(limit, () => this.nowMs, maxClients)
+    this.limit = new RateLimit(limit, maxClients, () => this.nowMs)
   }
 
   take(key = 'a'): Verdict { return this.limit.take(key) }

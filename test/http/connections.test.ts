@@ -34,7 +34,7 @@ async function listening(t: TestContext, handle: Handle, isTls = false, onRefusa
   throw new Error(`refused by ${status}`)
 }): Promise<Listener> {
   const { cert, key } = certificate('localhost')
-  const pem = isTls ? { cert: Buffer.from(cert), key: Buffer.from(key) } : undefined
+  const pem = isTls ? () => ({ cert: Buffer.from(cert), key: Buffer.from(key) }) : undefined
   const listener = await listen({ host: '127.0.0.1', port: 0 }, handle, { certificate: pem, onRefusal })
   atEnd(t, () => listener.close(0))
   return listener
@@ -374,7 +374,7 @@ test('a neighbour of a trusted proxy gives way as any other client does, and the
 test('two handshakes of TLS from one address and port, to two addresses of this machine, are told apart', async t => {
   const { cert, key } = certificate('localhost')
   const listener = await listen({ host: '0.0.0.0', port: 0 }, (_request, response) => { response.end('ended') },
-    { certificate: { cert: Buffer.from(cert), key: Buffer.from(key) } })
+    { certificate: () => ({ cert: Buffer.from(cert), key: Buffer.from(key) }) })
   atEnd(t, () => listener.close(0))
   const { port } = listener
   const probe = connect(port, '127.0.0.1')

@@ -475,7 +475,7 @@ const HOSTILE: readonly (readonly [name: string, ok: boolean, body: (length: num
 
 // Time is a poor witness on a busy machine. So a long body is held against as many short ones as make up its length,
 // both disturbed alike; the least of several runs counts; and only a quadratic cost, 16 times theirs, is told from it.
-const SHORT_BYTES = 8 * 1024, SHORTS = 16, ALLOWED_RATIO = 4, ALLOWED_MS = 5, RUNS = 12, PATIENCE_MS = 3000
+const SHORT_BYTES = 8 * 1024, SHORTS = 16, ALLOWED_RATIO = 8, ALLOWED_MS = 5, RUNS = 12, PATIENCE_MS = 3000
 
 function millisFor(bytes: Buffer, times: number, ok: boolean): number {
   const start = performance.now()

@@ -121,7 +121,7 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
   const store = await freshStore(t, { warn, ...files && { files } })
   const listener = await listen({ host: '127.0.0.1', port: 0 }, pipelineOf({
     router: new Router([...entryRoutes(store), ...routes]),
-    rateLimit: rateLimit === undefined ? undefined : new RateLimit(rateLimit, nowMs),
+    rateLimit: rateLimit === undefined ? undefined : new RateLimit(rateLimit, undefined, nowMs),
     trustedProxies: undefined,
     guardedHosts: new Set(),
     maxBodyBytes: MAX_BODY_BYTES,

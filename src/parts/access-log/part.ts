@@ -1,6 +1,5 @@
 /** The access log: a JSON line for each request. */
-import { setting } from '../../core-settings.ts'
-import { parseSwitch } from '../../setting-values.ts'
+import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 
 interface AccessLogSettings {

@@ -1,6 +1,7 @@
 /** The settings of the journal in etcd. */
-import { setting, type SettingRows, type StorageSettings } from '../../core-settings.ts'
-import { fail, parseList, parseNonEmpty, parseSwitch } from '../../setting-values.ts'
+import {
+  fail, parseList, parseNonEmpty, parseSwitch, setting, type SettingRows, type StorageSettings
+} from '../../core-settings.ts'
 import { isLoopback } from '../../http/client.ts'
 
 export interface EtcdSettings {

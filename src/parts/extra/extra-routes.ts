@@ -2,8 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import { route, type Call, type Route, type RouteDescription, type Schema } from '../../http/route.ts'
-import { nowMs } from '../../clock.ts'
+import { route, type Call } from '../../http/route.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
@@ -16,6 +15,7 @@ import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
 import { namesTag, takesCoding } from '../coding.ts'
+import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
 import { deletedBelow } from './deleted.ts'
 import { historyReader, type Change } from './history.ts'
 import { isPackable, listingOf, packer } from './listing.ts'
@@ -30,14 +30,14 @@ const MAX_ANSWER_BYTES = 1024 * 1024
 /** A history needs a journal in a file, a change of password needs logins. */
 export function extraRoutes(
   { store, accounts, journal, settings }: PartContext<object>
-): readonly Route[] {
+): readonly DescribedRoute[] {
   const unknownId = unknownIdIn(store)
   const listing = listingOf(store.state.entries)
   const packedOf = packer()
   const readAll = settings.abilities.get('listPassword')
   const readsAll = ({ session }: Call<unknown>): boolean =>
     session === undefined || readAll === undefined || covers(session.abilities, readAll)
-  const routes: Route[] = [
+  const routes: DescribedRoute[] = [
     {
       operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,
       handle: async call => {
@@ -72,7 +72,7 @@ export function extraRoutes(
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
-    const historyOf = historyReader(journal, nowMs)
+    const historyOf = historyReader(journal)
     routes.push({
       operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
       before: unknownId,
@@ -82,7 +82,7 @@ export function extraRoutes(
       }
     })
   }
-  if (accounts !== undefined) routes.push(ownPasswordRoute(store, accounts, settings))
+  if (accounts !== undefined) routes.push({ ...ownPasswordRoute(store, accounts, settings), description: OWN_PASSWORD })
   return routes
 }
 
@@ -113,11 +113,11 @@ function named({ state }: Store, { by, ...change }: Change): string {
   return JSON.stringify({ ...change, by: user?.passwordHash === undefined ? `#${by}` : user.email })
 }
 
-function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: CoreSettings): Route {
+function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: CoreSettings): DescribedRoute {
   return route({
-    operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
+    operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword',
     // As for a login: the holder of a token must not find the password by trying.
-    limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
+    limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit),
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',
     handle: async ({ body: { password, newPassword }, session, isGone }) => {

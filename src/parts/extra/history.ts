@@ -23,7 +23,7 @@ export interface Change {
 
 /** Undefined while another history is read, or if reading would take too long. */
 export function historyReader(
-  journal: DurableJournal, nowMs: () => number
+  journal: DurableJournal, nowMs: () => number = () => performance.now()
 ): (id: number) => Promise<readonly Change[] | undefined> {
   let isReading = false
   return async id => {

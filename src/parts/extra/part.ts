@@ -1,6 +1,5 @@
 /** Routes beyond the contract: open list, deleted entries, histories, a user's own password. */
-import { setting } from '../../core-settings.ts'
-import { parseSwitch } from '../../setting-values.ts'
+import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 
 interface ExtraSettings {

@@ -5,8 +5,9 @@
 import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Call, Route, RouteDescription } from '../../http/route.ts'
+import type { Call } from '../../http/route.ts'
 import type { CoreSettings } from '../../core-settings.ts'
+import type { DescribedRoute, RouteDescription } from '../described-route.ts'
 import { EXPOSITION_TYPE, metric } from './exposition.ts'
 import type { Audience, MetricsSettings } from './part.ts'
 
@@ -39,10 +40,10 @@ const METRICS: RouteDescription = {
 export function healthRoutes(
   { health, metrics, allowedHosts }: MetricsSettings & Pick<CoreSettings, 'allowedHosts'>,
   journal: Pick<Journal, 'status'>, measure: () => string
-): Route[] {
+): DescribedRoute[] {
   const routeFor = (
     audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply
-  ): Route[] => audience === 'off' ? [] : [{
+  ): DescribedRoute[] => audience === 'off' ? [] : [{
     operation, method: 'GET', path, isPublic: true, allowsHttp: true,
     description: audience === 'public' ? described
       : { ...described, answers: { ...described.answers, notLocal: NOT_LOCAL, foreignHost: FOREIGN_HOST } },

@@ -1,6 +1,5 @@
 /** `/healthz` and `/metrics`, for monitoring. */
-import { setting } from '../../core-settings.ts'
-import { parseWord } from '../../setting-values.ts'
+import { parseWord, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 
 /** `local`: clients on this machine and those with a token. */

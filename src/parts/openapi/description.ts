@@ -1,9 +1,10 @@
 /** The interface in OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). Examples of a request and its answer share a name. */
 import * as common from '../../http/reply.ts'
 import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
-import type { Route, RouteDescription, Schema } from '../../http/route.ts'
+import type { Route } from '../../http/route.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
+import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
 
 type Settings = PartContext<object>['settings']
@@ -29,7 +30,7 @@ const IF_MATCH = {
 export function describe({ settings, prefix, routes }: PartContext<object>): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {}
   const tags = new Set<string>()
-  for (const route of routes()) {
+  for (const route of routes() as readonly DescribedRoute[]) {
     const description = route.description ?? OPERATIONS[route.operation]
     if (description === undefined) continue
     tags.add(description.tag);

@@ -1,9 +1,9 @@
 /** The words, bodies and example answers of each operation of the contract. */
 import { UNKNOWN } from '../../http/routes.ts'
-import type { RouteDescription, Schema } from '../../http/route.ts'
 import { TEXTS } from '../../contract.ts'
 import { invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
+import type { RouteDescription, Schema } from '../described-route.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 const form = (properties: object): Schema => ({ type: 'object', properties, required: Object.keys(properties) })

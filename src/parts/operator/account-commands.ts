@@ -1,5 +1,5 @@
 /** The commands on users and tokens. */
-import { parseMinutes } from '../../setting-values.ts'
+import { parseMinutes } from '../../core-settings.ts'
 import { email as emailRule } from '../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../limits.ts'
 import { passwordFault } from '../../store/account-rules.ts'

@@ -1,10 +1,8 @@
 /** The command line: its command, its flags, and their help. */
 import { parseArgs } from 'node:util'
-import type { Setting, SettingsTable, StorageSettings } from '../../core-settings.ts'
-import { calledAs, nearest, settingsHelp } from '../../read-settings.ts'
-import { fail, parseUtf8 } from '../../setting-values.ts'
+import { fail, parseUtf8, type Setting, type SettingsTable, type StorageSettings } from '../../core-settings.ts'
+import { calledAs, JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../settings.ts'
 import { workingFolder } from '../../journal/files.ts'
-import { JOURNALS, PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }

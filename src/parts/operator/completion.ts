@@ -1,5 +1,5 @@
 /** Completion for shells: each asks this program what may follow. */
-import { eitherOf } from '../../setting-values.ts'
+import { eitherOf } from '../../core-settings.ts'
 import { UsageError, type Command } from '../command.ts'
 import { optionsOf, SCRIPT, settingsFor } from './command-line.ts'
 

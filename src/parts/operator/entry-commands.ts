@@ -1,6 +1,6 @@
 /** The commands on entries. */
 import { randomInt } from 'node:crypto'
-import { eitherOf } from '../../setting-values.ts'
+import { eitherOf } from '../../core-settings.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { counted } from '../../log.ts'
 import { ENTRY_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../store/entry.ts'

@@ -2,10 +2,9 @@
  * The operator's program. Exit codes: 0 done; 1 refused or failed; 2 usage error; 3 the journal or its keys are
  * damaged, or something was lost.
  */
-import { readValues } from '../../read-settings.ts'
+import { PARTS, readValues, SETTINGS, validateCombinations } from '../../settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
 import { assertLimits } from '../../limits.ts'
-import { PARTS, SETTINGS, validateCombinations } from '../../settings.ts'
 import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
 import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'

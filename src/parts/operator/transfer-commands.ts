@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
-import { eitherOf } from '../../setting-values.ts'
+import { eitherOf } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import { counted } from '../../log.ts'

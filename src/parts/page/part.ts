@@ -1,6 +1,5 @@
 /** The page for people. */
-import { setting } from '../../core-settings.ts'
-import { parseSwitch } from '../../setting-values.ts'
+import { parseSwitch, setting } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
 import type { Part } from '../../part.ts'
 

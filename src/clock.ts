@@ -1,2 +1,0 @@
-/** A monotonic clock, in milliseconds. */
-export const nowMs = (): number => performance.now()
