@@ -3,16 +3,22 @@
  * each. And what limits a login has to hold in every configuration: with which key, over what, behind whom.
  */
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { Buffer } from 'node:buffer'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
 import { SETTINGS } from '../../src/settings.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
-import { certificateFiles } from '../support/certificate.ts'
-import { startProgram, type Program } from '../support/program.ts'
-import { freshFolder, within, type Scope } from '../support/service.ts'
+import { certificate, certificateFiles } from '../support/certificate.ts'
+import { runProgram, startProgram, type Program } from '../support/program.ts'
+import { atEnd, freshFolder, within, type Scope } from '../support/service.ts'
 
 type Flags = Record<string, string>
 
@@ -110,9 +116,6 @@ const ROWS: { readonly [setting: string]: Row } = {
     [{ 'trust-proxy': '127.0.0.1' }, '200 403'], [{ 'trust-proxy': '127.0.0.1', metrics: 'public' }, '200 200'], [{ metrics: 'off' }, '404 404']] },
   page: { shows: ({ ask }) => ask('GET', '/'), cases: [[{}, 200], [{ page: 'off' }, 404]] }
 }
-/** Where those are shown that need etcd. */
-const OF_ETCD = Object.keys(SETTINGS).filter(name => name.startsWith('etcd') || name === 'staleReads')
-
 /** A folder of a test's own with the user and the tokens. */
 async function seedOf(t: Scope): Promise<Seed> {
   const folder = join(freshFolder(t), 'data')
@@ -131,7 +134,97 @@ async function look(t: Scope, seed: Seed, flags: Flags, env: Flags = {}): Promis
   return { t, program, seed, ask: async (method, path, options) => (await call(t, program.url, method, path, options)).status }
 }
 
-test('the table knows every setting', () => assert.deepEqual([...Object.keys(ROWS), ...OF_ETCD].sort(), Object.keys(SETTINGS).sort()))
+/** Stands for etcd: notes who asks for what; refuses it, or shows an empty journal until it is away. */
+interface Etcd { readonly origin: string, readonly asked: readonly Question[], isAway: boolean }
+interface Question { readonly path: string, readonly body: any, readonly client: string | undefined }
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const OWN = certificate('localhost')
+
+async function standIn(t: Scope, seed: Seed, isTls: boolean, isOpen: boolean): Promise<Etcd> {
+  const asked: Question[] = []
+  const key = Buffer.from(readFileSync(join(seed.folder, 'journal.key'), 'latin1').trim(), 'hex')
+  const marker = { key: base64('/pes.key'), value: base64(hash('sha256', key, 'hex').slice(0, 8)), mod_revision: '1', create_revision: '1' }
+  const empty = { header: { revision: '1' }, succeeded: true, responses: [{ response_range: { kvs: [marker] } }, { response_range: {} }] }
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await text(request)
+    const { subject } = (request.socket as TLSSocket).getPeerCertificate?.() ?? {}
+    asked.push({ path: request.url!, body: JSON.parse(body), client: subject?.CN })
+    if (etcd.isAway) return void response.writeHead(503).end()
+    if (request.url === '/v3/watch') return // no news
+    if (isOpen) return void response.end(JSON.stringify(empty))
+    response.writeHead(400).end(JSON.stringify({ code: 3, message: 'refused' }))
+  }
+  const server = isTls ? createTlsServer({ ...OWN, requestCert: true, rejectUnauthorized: false }) : createHttpServer()
+  server.on('request', (request, response) => void answer(request, response)).listen(0, '127.0.0.1')
+  atEnd(t, () => { server.closeAllConnections(); server.close() })
+  await once(server, 'listening')
+  const etcd = { origin: `http${isTls ? 's' : ''}://localhost:${(server.address() as AddressInfo).port}`, asked, isAway: false }
+  return etcd
+}
+
+/** What a start on such an etcd, which refuses it, shows in its first question, with two sets of flags. */
+interface EtcdRow {
+  readonly isTls?: boolean
+  readonly shows: (first: Question | undefined) => unknown
+  readonly cases: readonly (readonly [flags: (t: Scope, origin: string) => Flags, shown: unknown])[]
+}
+const fileOf = (t: Scope, text: string): string => {
+  const path = join(freshFolder(t), 'file')
+  writeFileSync(path, text)
+  return path
+}
+const userBy = (password: string): EtcdRow['cases'][number] =>
+  [t => ({ 'etcd-user': 'pes', 'etcd-password-file': fileOf(t, `${password}\n`) }), { name: 'pes', password }]
+const asUser: EtcdRow = { shows: first => first?.path === '/v3/auth/authenticate' && first.body, cases: [[() => ({}), false], userBy('one'), userBy('two')] }
+const withCertificate: EtcdRow = { isTls: true, shows: first => first?.client, cases: [
+  [t => ({ 'etcd-ca': fileOf(t, OWN.cert) }), undefined],
+  [t => { const { cert, key } = certificate('pes-1'); return { 'etcd-ca': fileOf(t, OWN.cert), 'etcd-cert': fileOf(t, cert), 'etcd-key': fileOf(t, key) } }, 'pes-1']] }
+const isAsked: EtcdRow['shows'] = first => first !== undefined
+const ETCD_ROWS: { readonly [setting: string]: EtcdRow } = {
+  etcdEndpoints: { shows: isAsked, cases: [[() => ({}), true], [() => ({ 'etcd-endpoints': 'http://localhost:1' }), false]] },
+  etcdPrefix: { shows: first => Buffer.from(first?.body.success[0].request_range.key, 'base64').toString(), cases: [
+    [() => ({}), '/pes.key'], [() => ({ 'etcd-prefix': '/other' }), '/other.key']] },
+  etcdUser: asUser, etcdPasswordFile: asUser,
+  etcdCa: { isTls: true, shows: isAsked, cases: [[() => ({}), false], [t => ({ 'etcd-ca': fileOf(t, OWN.cert) }), true]] },
+  etcdCert: withCertificate, etcdKey: withCertificate,
+  etcdPlainHttp: { shows: isAsked, cases: [
+    [(_t, origin) => ({ 'etcd-endpoints': origin.replace('localhost', '0.0.0.0') }), false],
+    [(_t, origin) => ({ 'etcd-endpoints': origin.replace('localhost', '0.0.0.0'), 'etcd-plain-http': 'on' }), true]] }
+}
+
+test('the tables know every setting', () =>
+  assert.deepEqual([...Object.keys(ROWS), ...Object.keys(ETCD_ROWS), 'staleReads'].sort(), Object.keys(SETTINGS).sort()))
+
+describe('every setting for etcd has an effect', { concurrency: 3 }, () => {
+  for (const [setting, { isTls = false, shows, cases }] of Object.entries(ETCD_ROWS)) {
+    test(setting, async t => {
+      const seed = await seedOf(t)
+      for (const [flagsOf, shown] of cases) {
+        await within(async scope => {
+          const { origin, asked } = await standIn(scope, seed, isTls, false)
+          const flags = { data: seed.folder, journal: 'etcd', 'etcd-endpoints': origin, ...flagsOf(scope, origin) }
+          const { code } = await runProgram(scope, { flags })
+          assert.ok(code === 1 || code === 2)
+          assert.deepEqual(shows(asked[0]), shown, JSON.stringify(flags))
+        })
+      }
+    })
+  }
+
+  test('staleReads', async t => {
+    const seed = await seedOf(t)
+    for (const [stale, status] of [['off', 503], ['on', 404]] as const) {
+      await within(async scope => {
+        const etcd = await standIn(scope, seed, false, true)
+        const { ask } = await look(scope, seed, { journal: 'etcd', 'etcd-endpoints': etcd.origin, 'stale-reads': stale })
+        assert.equal(await ask('GET', '/api/listPassword'), 404)
+        etcd.isAway = true
+        assert.equal(await ask('GET', '/api/listPassword'), status, stale)
+      })
+    }
+  })
+})
 
 describe('every setting has an effect', { concurrency: 3 }, () => {
   for (const [setting, { shows, cases }] of Object.entries(ROWS)) {
