@@ -73,6 +73,14 @@ test('ABILITIES can ask for another ability, and for exactly that', async t => {
   assert.deepEqual(statuses, [403, 200])
 })
 
+test('where any token may list the passwords, any token learns how many are the same', async t => {
+  const flags = { ...FLAGS, abilities: 'listPassword=any' }
+  const { url, service } = await startProtected(t, flags, { [ANA]: ['entry:list'] })
+  for (const password of ['same', 'same']) await createEntry(service.store, fields(password), null)
+  const { token } = (await service.accounts!.issue(ANA, undefined, undefined))!
+  assert.deepEqual(JSON.parse((await listed(url, token)).text).map((one: { reused?: number }) => one.reused), [1, 1])
+})
+
 test('each form has a tag of its own, which answers 304 without a body until something in it changes', async t => {
   const { url, service } = await startProtected(t, FLAGS, { [ANA]: ['*'] })
   const { store } = service

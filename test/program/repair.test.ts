@@ -3,9 +3,12 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { createEntry } from '../../src/store/commands.ts'
 import { admin, done, initialized, refused } from '../support/admin.ts'
+import { fileStore } from '../support/compose.ts'
 import { runProgram, startProgram } from '../support/program.ts'
-import { freshFolder, send } from '../support/service.ts'
+import { repair } from '../support/rewrite.ts'
+import { atEnd, freshFolder, send } from '../support/service.ts'
 
 const ENTRY = { password: 'SECRET', sistema: 's', usuario: 'u' }
 const IN_MEMORY = /the service has everything in memory: do not stop it; journal repair/
@@ -43,6 +46,23 @@ for (const [what, lose] of Object.entries(LOSSES)) {
     assert.equal(readdirSync(folder).some(name => name.includes('.replaced-')), !what.startsWith('removed'))
     assert.equal((await stop()).code, 0)
     assert.match(await done(folder, 'entry list'), /^4 /m, 'also after the service')
+  })
+}
+
+for (const [what, code, isHeld] of [
+  ['lock is lost before', undefined, () => false], ['lock is lost while', undefined, n => n < 2],
+  ['key file is lost while', 'key-unknown', (n, folder) => { if (n === 2) rmSync(join(folder, 'journal.key')); return true }]
+] satisfies [string, string | undefined, (look: number, folder: string) => boolean][]) {
+  test(`a repair whose ${what} it writes is refused, and leaves the file that has the name`, async t => {
+    const folder = freshFolder(t)
+    const store = await fileStore(folder)
+    atEnd(t, () => store.close())
+    await createEntry(store, ENTRY, null)
+    const [before, names] = [readFileSync(join(folder, 'journal.jsonl')), readdirSync(folder)]
+    let looks = 0
+    await assert.rejects(repair(store, () => isHeld(++looks, folder)), code === undefined ? /the lock of the data folder was removed/ : { code })
+    assert.ok(before.equals(readFileSync(join(folder, 'journal.jsonl'))))
+    assert.deepEqual(names.filter(name => !readdirSync(folder).includes(name)), code === undefined ? [] : ['journal.key'])
   })
 }
 

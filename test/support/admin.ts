@@ -99,24 +99,39 @@ const TYPIST = [
   '  fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))', // before the program can look
   '  os.execv(sys.argv[2], sys.argv[2:])',
   'seen = b""',
+  'def read():',
+  '  global seen',
+  '  some = os.read(fd, 1024)',
+  '  seen += some; sys.stdout.buffer.write(some); sys.stdout.flush()',
   'for prompt, answer in typed:',
-  '  while prompt.encode() not in seen: seen += os.read(fd, 1024)',
+  '  while prompt.encode() not in seen: read()',
   '  if answer == "SIGUSR1": os.kill(pid, signal.SIGUSR1)',
+  '  elif answer == "MEANWHILE": sys.stdin.readline()',
   '  else: os.write(fd, answer.encode() + b"\\r")',
   'try:',
-  '  while True: seen += os.read(fd, 1024)',
+  '  while True: read()',
   'except OSError: pass',
-  'sys.stdout.buffer.write(seen); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+  'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
 ].join('\n')
 
-/** Runs a command at a terminal of its own and types an answer, or sends that signal, after each prompt; gives what could be seen there. */
+/**
+ * Runs a command at a terminal of its own and types an answer, or sends that signal, after each prompt; gives what could
+ * be seen there. Where the answer is MEANWHILE, something is done while the command waits.
+ */
 export async function atTerminal(
   folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = [],
-  program: string = ADMIN
+  program: string = ADMIN, meanwhile: () => Promise<void> = async () => {}
 ): Promise<{ readonly code: number | null, readonly seen: string }> {
   const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, program, ...words.split(' ')]
   const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder }, ...LIMITS })
   let seen = ''
-  child.stdout.setEncoding('utf8').on('data', text => { seen += text })
-  return { code: await ended(child, words), seen }
+  const prompt = typed.find(([, answer]) => answer === 'MEANWHILE')?.[0]
+  let act: Promise<void> | undefined
+  child.stdout.setEncoding('utf8').on('data', text => {
+    seen += text
+    if (prompt !== undefined && seen.includes(prompt)) act ??= meanwhile().finally(() => child.stdin.write('\n'))
+  })
+  const code = await ended(child, words)
+  await act
+  return { code, seen }
 }

@@ -38,7 +38,9 @@ export function compact(
   return rewrite.compact(callOn(store, onProgress, signal), keepsHistory, change)
 }
 
-export function repair(store: FullStore): Promise<Rewritten> { return rewrite.repair(callOn(store)) }
+export function repair(store: FullStore, isHeld: () => boolean): Promise<Rewritten> {
+  return rewrite.repair({ ...callOn(store), lock: { isHeld } })
+}
 
 /** Makes a new key, while nothing is appended. */
 export function rotateKey(journal: DurableJournal, random: (bytes: number) => Buffer = randomBytes): Promise<Rotated> {
