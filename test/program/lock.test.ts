@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/journal/files.ts'
@@ -68,6 +68,23 @@ test('a socket that came back from a backup is not taken for the lock', async t 
   renameSync(join(service.folder, name), join(freshFolder(t), name))
   writeFileSync(join(service.folder, name), '')
   assert.equal(await create(service, 'a'), 500)
+})
+
+test('a service asks for no body of a program that is of another version or says none, and changes nothing', async t => {
+  const { folder } = await startProgram(t, { flags: WITHOUT_PAGE })
+  const socketPath = join(folder, socketsIn(folder)[0]!)
+  const body = '{"password":"p","sistema":"s","usuario":"u"}'
+  for (const [version, status] of [[undefined, 400], ['0.0.1', 400], [VERSION, 200]] as const) {
+    const headers = { Expect: '100-continue', 'Content-Length': body.length, ...version !== undefined && { 'X-Version': version } }
+    const outgoing = request({ socketPath, method: 'POST', path: '/operator/addEntry', headers })
+    let isAsked = false
+    outgoing.on('continue', () => { isAsked = true; outgoing.end(body) }).flushHeaders()
+    const [answer] = await once(outgoing, 'response') as [IncomingMessage]
+    assert.deepEqual([answer.statusCode, isAsked], [status, status === 200], version)
+    outgoing.destroy()
+  }
+  assert.match(await done(folder, 'entry list'), /^1 /m)
+  assert.doesNotMatch(await done(folder, 'entry list'), /^2 /m)
 })
 
 /** Takes a folder's lock, and serves on its socket what a test says. */
