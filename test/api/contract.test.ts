@@ -410,7 +410,7 @@ test('update: an unknown id goes before anything that is wrong with the body', a
 
 test('a change appends one record; one that changes nothing, or deletes again: 200, and none', async t => {
   const { call, records } = await withEntries(t, 1)
-  for (const body of [undefined, {}, { password: 'p1' }, fieldsOf(1), { other: 1 }]) {
+  for (const body of [undefined, {}, { password: 'p1' }, fieldsOf(1), { other: 1 }, { url: '', notas: null }]) {
     assertAnswer(await call('POST', '/api/updatePassword/1', body), 200, updated(entry(1)))
   }
   assert.equal(records(), 1)

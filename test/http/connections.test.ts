@@ -342,6 +342,22 @@ test('nothing is kept of a client whose connections have ended', async () => {
   assert.ok(added < 0.5, `${added} MiB`)
 })
 
+test('a connection that waits for its next request keeps nothing of the last one', async () => {
+  const { accept, ask } = places(1)
+  const socket = accept()
+  const kept = ((): WeakRef<object> => {
+    const response = ask(socket)
+    response.emit('finish')
+    response.detachSocket(socket)
+    response.req.removeAllListeners()
+    return new WeakRef(response)
+  })()
+  await pause(10) // what was made in this turn of the event loop is kept until its end
+  heapMiB()
+  assert.equal(kept.deref(), undefined)
+  socket.destroy()
+})
+
 test('when all places are taken, one that waits for a head gives way: that never asked, the longest waiting first, then idle ones', () => {
   const { connections, accept, ask, answer } = places(6)
   const proxy = accept('fd00::5')

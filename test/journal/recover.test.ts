@@ -12,6 +12,7 @@ import { disk, piecesOf, type Files } from '../../src/journal/files.ts'
 import type { JournalRecord, Event } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
+import { assertKnownEvent } from '../../src/store/events.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import {
   assertRecovered, assertRefused, bytesOf, commitTogether, event, failure, journalBytes, journalPath, keyPath, keysOf, linesOf,
@@ -396,6 +397,24 @@ test('what a newer version wrote is not called damaged: a type or a field that t
 })
 
 // What takes longest comes last.
+
+/** The types whose data is a list of rows, and a row that is known. */
+const LISTS: { readonly [type: string]: readonly [list: string, row: object | null] } = {
+  'entries.imported': ['entries', { password: 'p', status: 1 }], 'fields.imported': ['entries', { notas: 'n' }], 'entries.kept': ['entries', null],
+  'fields.kept': ['entries', { changed: '' }], 'users.kept': ['users', { email: '' }], 'tokens.kept': ['tokens', { isOfLogin: true }]
+}
+
+test('a field that a later version may have added is refused in the data of every type, and in its rows', () => {
+  const source = readFileSync(new URL('../../src/store/events.ts', import.meta.url), 'utf8')
+  const types = [...new Set(source.match(/(?<=^  ')[a-z]+\.[a-z]+(?=': \{)/gm))]
+  assert.ok(types.length > 15)
+  const newer = { code: 'journal-newer' }
+  for (const type of types) assert.throws(() => assertKnownEvent(type, { [LISTS[type]?.[0] ?? 'id']: [], later: 1 }), newer, type)
+  for (const [type, [list, row]] of Object.entries(LISTS)) {
+    assertKnownEvent(type, { [list]: [row] })
+    assert.throws(() => assertKnownEvent(type, { [list]: [row, { later: 1 }] }), newer, type)
+  }
+})
 
 test('a journal cut at every byte of its last lines opens with what was whole', async t => {
   const origin = await made(t, events(1, 2), events(3, 3), events(4, 6))
