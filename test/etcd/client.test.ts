@@ -59,29 +59,52 @@ test('a watch brings much in parts', { skip: etcdMissing() }, async t => {
   assert.deepEqual(seen, [1, 2, 3])
 })
 
-test('the client returns to its first endpoint, with its watch, once that answers again', async t => {
-  let isDown = true
-  const first = await endpoint(t, (request, response) => {
-    if (isDown) request.socket.destroy()
-    else response.end('{"at":"first"}')
+// Whatever it answers; and though the watch there has gone on all the time.
+for (const [what, refusal, watchedAt] of [
+  ['answers', undefined, 'second'], ['refuses', '{"code":7,"message":"permission denied"}', 'second'], ['answers', undefined, 'first']
+] as const) {
+  test(`the client returns to its first endpoint, with the watch at its ${watchedAt}, once the first ${what} again`, async t => {
+    let isDown = false
+    const first = await endpoint(t, (request, response) => {
+      if (request.url === '/v3/watch') response.write('{"result":{}}\n')
+      else if (isDown) request.socket.destroy()
+      else if (request.url === '/v3/kv/range' && refusal !== undefined) response.writeHead(500).end(refusal)
+      else response.end('{"at":"first"}')
+    })
+    const second = await endpoint(t, (request, response) => {
+      if (request.url === '/v3/watch') response.write('{"result":{}}\n')
+      else response.end('{"at":"second"}')
+    })
+    const client = new EtcdClient({ endpoints: [first, second] }, 100)
+    atEnd(t, () => client.close())
+    const ask = async (): Promise<string> => (await client.ask('/v3/kv/txn', () => ({}), performance.now() + 20_000)).at
+    const watch = async (): Promise<() => Promise<void>> => {
+      let ended = Promise.resolve()
+      await new Promise<void>((resolve, reject) => {
+        ended = client.follow('/v3/watch', {}, () => resolve(), new AbortController().signal)
+        ended.catch(reject)
+      })
+      return () => assert.rejects(ended, /first endpoint answers/)
+    }
+    let returned = watchedAt === 'first' ? await watch() : undefined
+    isDown = true
+    assert.equal(await ask(), 'second')
+    returned ??= await watch()
+    for (let i = 0; i < 3; i++) {
+      await new Promise(resolve => setTimeout(resolve, 150))
+      assert.equal(await ask(), 'second', 'while it is down')
+    }
+    isDown = false
+    let hasReturned = false
+    void returned().then(() => { hasReturned = true })
+    for (const endMs = performance.now() + 30_000; !hasReturned && performance.now() < endMs;) {
+      await ask() // which has it look
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    assert.ok(hasReturned)
+    assert.equal(await ask(), 'first')
   })
-  const second = await endpoint(t, (request, response) => {
-    if (request.url === '/v3/watch') response.write('{"result":{}}\n')
-    else response.end('{"at":"second"}')
-  })
-  const client = new EtcdClient({ endpoints: [first, second] }, 100)
-  atEnd(t, () => client.close())
-  const ask = async (): Promise<string> => (await client.ask('/v3/kv/txn', () => ({}), performance.now() + 20_000)).at
-  assert.equal(await ask(), 'second')
-  const watch = assert.rejects(client.follow('/v3/watch', {}, () => {}, new AbortController().signal), /first endpoint answers/)
-  for (let i = 0; i < 3; i++) {
-    await new Promise(resolve => setTimeout(resolve, 150))
-    assert.equal(await ask(), 'second', 'while it is down')
-  }
-  isDown = false
-  while (await ask() !== 'first') await new Promise(resolve => setTimeout(resolve, 20))
-  await watch
-})
+}
 
 /** Answers a byte at a time, for ever: never silent for long. */
 function trickle(response: ServerResponse): void {

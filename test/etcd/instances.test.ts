@@ -245,7 +245,8 @@ test('an embedder sees users, tokens and entries that another instance has just 
     dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false, log: { info: () => {}, warn: () => {} }
   })
   atEnd(t, close)
-  assert.deepEqual((await accounts.users()).map(({ email }) => email), ['ana@example.org'])
+  await one.service.accounts!.addUser('bo@example.org', 'Bo', ['*'], 'a long password')
+  assert.deepEqual((await accounts.users()).map(({ email }) => email), ['ana@example.org', 'bo@example.org'])
   await one.service.accounts!.issue('ana@example.org', undefined, undefined)
   const [{ id } = { id: '' }] = await accounts.tokens()
   assert.equal(await accounts.revokeToken(id), true)

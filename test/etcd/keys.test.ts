@@ -11,7 +11,9 @@ import { START } from '../../src/parts/etcd/etcd-keys.ts'
 import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, pause, startCluster } from '../support/etcd.ts'
-import { assertEqual, create, faultOf, flagsOf, keysIn, list, settingsOf, startInstances, until } from '../support/instances.ts'
+import {
+  assertEqual, create, faultOf, flagsOf, keysIn, list, settingsOf, startInstances, startPair, until
+} from '../support/instances.ts'
 import { failure, KEY_FILE, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService, type Started } from '../support/service.ts'
 
@@ -65,6 +67,29 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   assert.deepEqual([await list(other), await create(other)], [200, 200])
   await assertEqual([one, other])
   assert.deepEqual(await keysIn(endpoints, '/pes'), [old, old, fresh, fresh])
+})
+
+test('an instance whose watch brings nothing goes on after two rotations, once its file has the keys', { skip: NO_ETCD }, async t => {
+  const { proxy, near, behind } = await startPair(t)
+  const names = [keyName(readSecret(near.folder))]
+  assert.deepEqual([await create(near), await create(behind)], [200, 200])
+  for (let rotation = 0; rotation < 2; rotation++) {
+    for (const _ of ['made', 'seals']) await done(near.folder, 'key rotate')
+    names.push(keyName(readSecret(near.folder)))
+    assert.equal(await create(near), 200)
+  }
+  const lacks = new RegExp(`journal\\.key has no key ${names[1]}`)
+  assert.deepEqual([await list(behind), await create(behind)], [503, 500])
+  assert.match(faultOf(behind)!, lacks)
+  await refused(behind.folder, 'key rotate', 1, lacks)
+  copyKeys(near, behind)
+  assert.deepEqual([await create(behind), await list(behind), faultOf(behind)], [200, 200, undefined])
+  for (const _ of ['made', 'seals']) await done(behind.folder, 'key rotate')
+  names.push(keyName(readSecret(behind.folder)))
+  copyKeys(behind, near)
+  assert.deepEqual([await create(behind), await create(near)], [200, 200])
+  const [first, second, third, fourth] = names
+  assert.deepEqual(await keysIn(proxy.url, '/pes'), [first, first, second, third, third, fourth, fourth])
 })
 
 test('a key file that loses a key refuses changes until it has it again, and reads go on', { skip: NO_ETCD }, async t => {
@@ -188,8 +213,8 @@ test('a watch reports records and the marker, not keys between them', { skip: NO
   const log = new EtcdLog(client, '/pes')
   const marker = (await log.change(undefined, 'a', soonMs()))!
   const taken: (number | 'marker')[] = []
-  void log.follow(marker.revision, ({ records, isOdd }) => {
-    taken.push(records.length, ...isOdd ? ['marker' as const] : []) // both come in one message where the watch begins late
+  void log.follow(marker.revision, ({ records, hasMarker }) => {
+    taken.push(records.length, ...hasMarker ? ['marker' as const] : []) // both come in one message where the watch begins late
   }, new AbortController().signal).catch(() => {})
   const other = new EtcdLog(client, '/pes.new')
   const otherMarker = (await other.change(undefined, 'a', soonMs()))!

@@ -187,21 +187,39 @@ test('an etcd that is full is left by a backup, whose head lets the journal be r
   assert.equal(await list(alone), 200)
 })
 
-test('a signal that ends a copy to etcd says what state it leaves', { skip: NO_ETCD }, async t => {
+test('what is ended by a signal, or gets no answer, says what state it leaves, and may be repeated', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const folder = await initialized(t)
   await done(folder, 'user add ana@example.org --password-stdin', 'a long password\n')
   const proxy = await startProxy(t, endpoints)
-  const reached = new Promise<void>(resolve => {
-    proxy.treat = () => { resolve(); return new Promise(() => {}) }
-  })
-  const child = spawn(process.execPath, ['dist/admin.js', 'journal', 'copy', '--to', 'etcd', '--data', folder, '--etcd-endpoints', proxy.url])
-  const said = text(child.stderr)
-  await reached
-  child.kill('SIGINT')
-  assert.deepEqual(await once(child, 'exit'), [130, null])
-  assert.match(await said, /ended by SIGINT: \/pes: the copy is not whole, and no instance takes it; the same command starts it over/)
-  assert.match(await done(folder, `journal copy --to etcd --etcd-endpoints ${endpoints}`), /^\/pes: /)
+  const rows = [
+    ['copy --to etcd', 'the copy may not be whole: then no instance takes it, and the same command starts it over'],
+    ['close', '/pes may be closed, or not: journal verify says so, and the same command may be repeated'],
+    ['reopen', '/pes may be open again, or not: journal verify says so, and the same command may be repeated']
+  ] as const
+  for (const [words, state] of rows) {
+    const reached = new Promise<void>(resolve => {
+      proxy.before = body => {
+        if (!body.includes('request_put')) return
+        resolve()
+        return new Promise(() => {})
+      }
+    })
+    const args = ['dist/admin.js', 'journal', ...words.split(' '), '--data', folder, '--etcd-endpoints', proxy.url]
+    const child = spawn(process.execPath, args)
+    const said = text(child.stderr)
+    await reached
+    child.kill('SIGINT')
+    assert.deepEqual(await once(child, 'exit'), [130, null])
+    assert.match(await said, /ended by SIGINT: /)
+    assert.ok((await said).includes(state), await said)
+    proxy.before = body => { if (body.includes('request_put')) proxy.isCut = true }
+    const { code, error } = await admin(folder, `journal ${words} --etcd-endpoints ${proxy.url}`)
+    assert.deepEqual([code, /cannot be reached: /.test(error)], [1, true], error)
+    assert.ok(error.includes(`; ${state}`), error)
+    proxy.isCut = false
+    assert.match(await done(folder, `journal ${words} --etcd-endpoints ${endpoints}`), /^\/pes/)
+  }
 })
 
 test('nothing is copied beside a service, also where that has cut off the first request', async t => {

@@ -35,7 +35,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
       read = []
     }
   }
-  const left = 'the copy is not whole, and no instance takes it; the same command starts it over'
+  const left = 'the copy may not be whole: then no instance takes it, and the same command starts it over'
   await terminal.saying(`${etcdPrefix}: ${left}`, async () => {
     await fillEtcd(settings, keys.newest.name, lines(), async () => {
       const made = await readEtcd(settings, { keys, apply: () => {} })
@@ -124,7 +124,7 @@ async function change(
 }
 
 function changed({ prefix }: EtcdLog): OperatorError {
-  return new OperatorError(`${prefix} was changed meanwhile; look again`)
+  return new OperatorError(`${prefix} was changed meanwhile, or another copy is made there; look again`)
 }
 
 /** Verifies the first `records`, or all. Rejects as `openEtcdJournal` does. */
@@ -146,8 +146,8 @@ export function readEtcd(
 }
 
 /**
- * Instances refuse the copy until `verify` has resolved. Rejects with `OperatorError` if the prefix is in use, and with
- * `journal-refused` if another copy interferes.
+ * Instances refuse the copy until `verify` has resolved. Rejects with `OperatorError` if the prefix is in use, or
+ * another copy interferes.
  */
 export function fillEtcd(
   settings: EtcdSettings, key: string, lines: Iterable<string>, verify: () => Promise<void>
@@ -166,7 +166,7 @@ export function fillEtcd(
     const isEmpty = await fill(log, begun, lines) === 0
     await verify()
     const whole = markerText({ key, state: isEmpty ? 'empty' : 'copied' }, isEmpty ? '' : log.id)
-    if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole) throw taken(log)
+    if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole) throw changed(log)
   })
 }
 
@@ -174,7 +174,7 @@ async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promi
   let newest: Stored = START
   for (const batch of batchesOf(lines)) {
     const { records } = await log.append(newest, begun, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
-    if (records[0]?.text !== batch[0]) throw taken(log) // etcd takes all of a batch or none
+    if (records[0]?.text !== batch[0]) throw changed(log) // etcd takes all of a batch or none
     newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }
   }
   return newest.seq
@@ -194,10 +194,6 @@ function * batchesOf(lines: Iterable<string>): Generator<readonly string[], void
     bytes += line.length
   }
   if (batch.length > 0) yield batch
-}
-
-function taken({ prefix }: EtcdLog): Failure {
-  return new Failure('journal-refused', `${prefix} was changed meanwhile, or another copy is made there`)
 }
 
 function inTime(ms: number): number { return performance.now() + ms }

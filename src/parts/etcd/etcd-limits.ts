@@ -12,8 +12,6 @@ export const ETCD_FAULT_PAUSE_MS: number = 500
 /** Between questions to a failed first endpoint. */
 export const ETCD_LOOK_BACK_MS: number = 30_000
 export const ETCD_PROBE_PAUSE_MS: number = 1_000
-/** Then missing records are reported. */
-export const ETCD_BEHIND_MS: number = 1_000
 /** Longer silence begins the watch again: a cut-off endpoint says nothing. */
 export const ETCD_WATCH_SILENCE_MS: number = 10_000
 /** How long others wait for a turn, besides four times its last append; at most. */

@@ -6,8 +6,7 @@
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
-  ETCD_BEHIND_MS, ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS,
-  ETCD_WATCH_SILENCE_MS
+  ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS
 } from './etcd-limits.ts'
 import { isFull } from './etcd-client.ts'
 import type { Stored } from './etcd-keys.ts'
@@ -38,8 +37,7 @@ export class Follower {
   #refusal: Failure | undefined
   #fullSince: number | undefined
   #probing: NodeJS.Timeout | undefined
-  /** `sinceMs`: since when there are more records. */
-  #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
+  #behind: { readonly seq: number, readonly of: number } | undefined
   #reported: string | undefined
   #isOpen = false
 
@@ -55,7 +53,7 @@ export class Follower {
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
-  get readFault(): Failure | undefined { return this.replica.broken ?? this.outage ?? this.#late() }
+  get readFault(): Failure | undefined { return this.replica.broken ?? this.outage }
 
   get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
 
@@ -121,7 +119,6 @@ export class Follower {
   /** As `ask`, but not shared. */
   async catchUp(endMs: () => number, onPage: (seq: number) => void = () => {}): Promise<string> {
     const { log, replica } = this
-    const sinceMs = performance.now()
     try {
       for (;;) {
         const { records, left, revision } = await log.after(replica.newest, endMs())
@@ -132,8 +129,7 @@ export class Follower {
           this.outage = undefined
           return revision
         }
-        this.#behind = { seq, of: seq + left, sinceMs: this.#behind?.sinceMs ?? sinceMs }
-        this.#report()
+        this.#behind = { seq, of: seq + left }
         if (performance.now() >= endMs()) throw this.#isBehind()
       }
     } catch (error) {
@@ -154,12 +150,7 @@ export class Follower {
     this.turns.see(change)
     // the outage may be over, or others changed the keys
     const isAhead = (change.records.at(-1)?.seq ?? 0) > this.replica.newest.seq
-    if (change.isOdd || isAhead || this.outage !== undefined) this.ask().catch(() => {})
-  }
-
-  #late(): Failure | undefined {
-    const { sinceMs = Infinity } = this.#behind ?? {}
-    return performance.now() - sinceMs > ETCD_BEHIND_MS ? this.#isBehind() : undefined
+    if (change.hasMarker || isAhead || this.outage !== undefined) this.ask().catch(() => {})
   }
 
   #isBehind(): Failure {

@@ -7,8 +7,7 @@ export interface Change {
   readonly records: readonly Stored[]
   readonly turns: readonly Turn[]
   readonly ended: readonly string[]
-  /** The marker has changed, or a record is gone. */
-  readonly isOdd: boolean
+  readonly hasMarker: boolean
 }
 
 /** Rejects if the watch fails, with `journal-refused` if etcd's user may not watch these keys. */
@@ -28,7 +27,7 @@ export function follow(
     const gone = events.filter(({ type }) => type === 'DELETE').map(({ kv }) => kv)
     take({
       records: keys.recordsIn(put), turns: keys.turnsIn(put), ended: gone.map(({ key }) => key),
-      isOdd: keys.recordsIn(gone).length > 0 || events.some(({ kv }) => kv.key === keys.marker)
+      hasMarker: events.some(({ kv }) => kv.key === keys.marker)
     })
   }, signal)
 }
