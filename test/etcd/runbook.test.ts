@@ -1,5 +1,6 @@
 /** What the README has an operator do with a journal in etcd, walked right and walked wrong. */
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,7 +11,7 @@ import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, startCluster, startProxy } from '../support/etcd.ts'
-import { create, faultOf, flagsOf, list, Rival, startInstances, until } from '../support/instances.ts'
+import { create, faultOf, flagsOf, list, Rival, startInstances } from '../support/instances.ts'
 import { failure, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
@@ -156,13 +157,12 @@ test('a closed journal is opened again as what it was: empty, or one whose recor
   assert.equal(await create(one), 200)
   await done(data, `journal close ${at}`)
   await refused(data, `journal close ${at}`, 1, /\/pes is closed already/)
-  await until(() => faultOf(one) !== undefined)
   assert.deepEqual([await create(one), await list(one)], [500, 200])
+  assert.match(faultOf(one)!, /is closed since/)
   for (const _ of [1, 2]) await refused(data, `key rotate --journal etcd ${at}`, 1, /\/pes is closed since/)
   await refused(await initialized(t), `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
   await done(data, `journal reopen ${at}`)
-  await until(() => faultOf(one) === undefined)
-  assert.equal(await create(one), 200)
+  assert.deepEqual([await create(one), faultOf(one)], [200, undefined])
   await one.service.close()
   await done(data, `journal close ${at}`)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/'), range_end: base64('/pes0') })
@@ -195,12 +195,15 @@ test('what is ended by a signal, or gets no answer, says what state it leaves, a
   const rows = [
     ['copy --to etcd', 'the copy may not be whole: then no instance takes it, and the same command starts it over'],
     ['close', '/pes may be closed, or not: journal verify says so, and the same command may be repeated'],
-    ['reopen', '/pes may be open again, or not: journal verify says so, and the same command may be repeated']
+    ['reopen', '/pes may be open again, or not: journal verify says so, and the same command may be repeated'],
+    ['remove /pes --from etcd --yes', '/pes may be removed, or not: journal verify says so, and the same command may be repeated']
   ] as const
+  const isChange = (body: Buffer): boolean => /request_(put|delete_range)/.test(String(body))
   for (const [words, state] of rows) {
+    if (words.startsWith('remove')) await done(folder, `journal close --etcd-endpoints ${endpoints}`)
     const reached = new Promise<void>(resolve => {
       proxy.before = body => {
-        if (!body.includes('request_put')) return
+        if (!isChange(body)) return
         resolve()
         return new Promise(() => {})
       }
@@ -213,7 +216,7 @@ test('what is ended by a signal, or gets no answer, says what state it leaves, a
     assert.deepEqual(await once(child, 'exit'), [130, null])
     assert.match(await said, /ended by SIGINT: /)
     assert.ok((await said).includes(state), await said)
-    proxy.before = body => { if (body.includes('request_put')) proxy.isCut = true }
+    proxy.before = body => { if (isChange(body)) proxy.isCut = true }
     const { code, error } = await admin(folder, `journal ${words} --etcd-endpoints ${proxy.url}`)
     assert.deepEqual([code, /cannot be reached: /.test(error)], [1, true], error)
     assert.ok(error.includes(`; ${state}`), error)

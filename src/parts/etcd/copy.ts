@@ -89,7 +89,8 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
       throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and ${how}`)
     }
     await terminal.confirm(`${etcdPrefix}: ${keys} records are then gone for good.`, flags['yes'] === true)
-    if (!await log.remove(marker, newest, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
+    const act = (): Promise<boolean> => log.remove(marker, newest, inTime(ETCD_WRITE_TIMEOUT_MS))
+    if (!await answered(log, terminal, 'removed', act)) throw changed(log)
     terminal.show({ path: etcdPrefix, records: keys }, `${etcdPrefix}: ${keys} records removed`)
   })
 }
@@ -113,14 +114,21 @@ async function withJournal(
 async function change(
   log: EtcdLog, terminal: Context['terminal'], from: Marker, text: string, becomes: string
 ): Promise<Marker> {
-  const mayBe = `${log.prefix} may be ${becomes}, or not: journal verify says so, and the same command may be repeated`
   const act = (): Promise<Marker | undefined> => log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
-  const marker = await terminal.saying(mayBe, act).catch(error => {
+  const marker = await answered(log, terminal, becomes, act)
+  if (marker?.text !== text) throw changed(log)
+  return marker
+}
+
+/** Says of a change without an answer that it may be made. */
+function answered<T>(
+  { prefix }: EtcdLog, terminal: Context['terminal'], becomes: string, act: () => Promise<T>
+): Promise<T> {
+  const mayBe = `${prefix} may be ${becomes}, or not: journal verify says so, and the same command may be repeated`
+  return terminal.saying(mayBe, act).catch(error => {
     if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
     throw new OperatorError(`${error.message}; ${mayBe}`)
   })
-  if (marker?.text !== text) throw changed(log)
-  return marker
 }
 
 function changed({ prefix }: EtcdLog): OperatorError {

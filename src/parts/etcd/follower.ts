@@ -148,9 +148,7 @@ export class Follower {
   #see(change: Change): void {
     this.take(change.records)
     this.turns.see(change)
-    // the outage may be over, or others changed the keys
-    const isAhead = (change.records.at(-1)?.seq ?? 0) > this.replica.newest.seq
-    if (change.hasMarker || isAhead || this.outage !== undefined) this.ask().catch(() => {})
+    if (this.outage !== undefined) this.ask().catch(() => {}) // it may be over
   }
 
   #isBehind(): Failure {

@@ -62,7 +62,11 @@ export class Sealing implements KeyFinder {
       return { key: this.#keys.newest.name, seals: false }
     }
     const text = marker.text.replace(marker.key, name)
-    const changed = await this.#log.change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS)
+    const changed = await this.#log.change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS).catch(error => {
+      if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
+      const how = `key ${name} may seal by now: etcdctl get ${this.#log.prefix}.key names the key that seals`
+      throw new Failure('journal-unreachable', `${error.detail}; ${how}`, { cause: error })
+    })
     if (changed?.text !== text) {
       throw new Failure('write-failed', 'another rotation came first; compare the key files, then try again')
     }
