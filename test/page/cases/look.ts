@@ -34,6 +34,24 @@ inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothin
   assert.ok(gap >= 0 && gap < 8, 'copy-user is directly behind the text')
 })
 
+inBrowser('when the window changes its size, or the list its length, focus and rows stay', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  for (let i = 0; i < 30; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  await browser.click('#refresh')
+  await browser.until("return document.getElementById('grid').ariaRowCount === '39'")
+  const button = `${await rowOf(browser, 'Correo')} [data-act=copy]`
+  await browser.run('(window.kept = document.querySelector(arguments[0])).focus()', button)
+  for (const width of [700, 1200]) {
+    await browser.resize(width, 800)
+    assert.ok(await browser.run('return document.activeElement === kept'), `${width}`)
+  }
+  await createEntry(service.store, { sistema: 'Zeta', usuario: 'u', password: 'p' }, null)
+  await browser.run("document.getElementById('refresh').click()")
+  await browser.until("return document.getElementById('grid').ariaRowCount === '40'")
+  await browser.drawn()
+  assert.ok(await browser.run('return document.activeElement === kept'))
+})
+
 inBrowser('a tile is drawn whole at every width, and the head stays', EVERYWHERE, async t => {
   const { browser, service } = await openService(t, {}, entries(['AAA', 'ana', 'p'], ['Ágora', 'ana', 'x']))
   for (const width of [390, 768, 1366]) {

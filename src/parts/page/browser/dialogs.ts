@@ -33,6 +33,7 @@ let focusPage = (): void => {}
 /** `focus` is for when nothing has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
+  addEventListener('resize', place)
   place()
 }
 

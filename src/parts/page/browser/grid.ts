@@ -161,8 +161,8 @@ export class Grid {
     if (length === 0) this.#clear()
     if (length === 0 || !this.element.isConnected) return
     if (this.#rowPx === 0) {
-      this.#put([0])
-      this.#rowPx = this.#rows.get(this.#entries[0]!)?.offsetHeight ?? 0
+      if (this.#rows.size === 0) this.#put([0])
+      this.#rowPx = [...this.#rows.values()][0]!.offsetHeight
     }
     const rowPx = this.#rowPx || 1
     this.#holder.style.blockSize = `${length * rowPx}px`
