@@ -240,6 +240,25 @@ inBrowser('a reload leaves no token either, and Back to the page asks for a logi
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
+inBrowser('a page that is left keeps nothing, and begins again when it comes back from the browser\'s cache', EVERYWHERE, async t => {
+  const leave = async (browser: Browser): Promise<void> => {
+    await view(browser, 'GitHub')
+    await browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    assert.doesNotMatch(await documentOf(browser), /GitHub/)
+  }
+  const comeBack = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
+  const open = await openService(t)
+  await leave(open.browser)
+  await open.browser.run(comeBack)
+  await open.browser.until("return document.querySelectorAll('#rows .row').length === 8")
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await leave(browser)
+  await until(() => service.accounts!.tokens().length === 0)
+  await browser.run(comeBack)
+  await browser.find('#login')
+})
+
 inBrowser('Back closes a dialog and does not log out', EVERYWHERE, async t => {
   const { browser, service } = await openProtected(t)
   await logIn(browser)
@@ -259,12 +278,12 @@ inBrowser('a logout that is refused is not tried again', CHROMIUM, async t => {
   await browser.run(`const real = window.fetch
     window.asked = 0
     window.fetch = async (url, init) => String(url).includes('logout')
-      ? (asked++, new Response('{"message":"Too Many Requests"}', { status: 429, headers: { 'Retry-After': '0' } })) : real(url, init)`)
+      ? (window.isKept = init.keepalive, asked++, new Response('{"message":"Too Many Requests"}', { status: 429, headers: { 'Retry-After': '0' } })) : real(url, init)`)
   await browser.run("document.getElementById('help').click()")
   assert.match(await textOf(browser, '#more'), /Si el servicio no lo confirma, sigue allí hasta que caduque/)
   await browser.run("document.getElementById('logout').click()")
   await browser.until("return /sigue allí hasta que caduque/.test(document.getElementById('login-note')?.textContent)")
-  assert.equal(await browser.run('return asked'), 1)
+  assert.deepEqual(await browser.run('return [asked, isKept]'), [1, true], 'once, by a request that outlives the page')
   assert.equal(service.accounts!.tokens().length, 1)
 })
 

@@ -59,7 +59,7 @@ function created(id: number, { sistema = '', usuario = '', url = '' }: Fields, c
   close()
   show()
   announce(say('created'))
-  page.focusOn(id, true)
+  page.focusOn(id)
 }
 
 async function findStored(fields: Fields, known: ReadonlySet<number>): Promise<number | 'unreadable' | undefined> {

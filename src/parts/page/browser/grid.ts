@@ -12,7 +12,6 @@ import { createRow, explainCut, stopsOf, type Act } from './showing.ts'
 import type { TextName } from './texts.ts'
 
 const SPARE_ROWS = 6
-const MARKED_MS = 8_000
 
 const HEADERS: readonly TextName[] =
   ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copy']
@@ -35,7 +34,6 @@ export class Grid {
   readonly #rows = new Map<Listed, HTMLElement>()
   #entries: readonly Listed[] = []
   #isDeleted = false
-  #marked: number | undefined
   #place: Place = { index: 0, column: 0 }
   #rowPx = 0
   #isDue = false
@@ -95,10 +93,9 @@ export class Grid {
   focus(): void { this.#go({ ...this.#place, column: 0 }) }
 
   /** False if the entry is not shown. */
-  focusOn(id: number, isNew: boolean = false): boolean {
+  focusOn(id: number): boolean {
     const index = this.#entries.findIndex(entry => entry.id === id)
     if (index < 0) return false
-    if (isNew) this.#mark(id)
     this.#go({ index, column: 0 })
     return true
   }
@@ -110,18 +107,6 @@ export class Grid {
   #clear(): void {
     for (const row of this.#rows.values()) row.remove()
     this.#rows.clear()
-  }
-
-  #mark(id: number): void {
-    this.#marked = id
-    const isMarked = (): void => {
-      for (const [entry, row] of this.#rows) row.classList.toggle('new', entry.id === this.#marked)
-    }
-    isMarked()
-    setTimeout(() => {
-      if (this.#marked === id) this.#marked = undefined
-      isMarked()
-    }, MARKED_MS)
   }
 
   #showHead(order: Order): void {
@@ -198,7 +183,6 @@ export class Grid {
     const known = this.#rows.get(entry)
     if (known !== undefined) return known
     const row = createRow(entry, this.#isDeleted)
-    row.classList.toggle('new', this.#marked === entry.id)
     this.#rows.set(entry, row)
     return row
   }

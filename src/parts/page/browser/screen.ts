@@ -48,10 +48,10 @@ function focus(): void {
   parts.flatMap(part => [...part.querySelectorAll<HTMLElement>('input, button')]).find(isThere)?.focus()
 }
 
-function focusOn(id: number, isNew: boolean = false): void {
+function focusOn(id: number): void {
   if (isModal() || !isAtList()) return
   if (!entriesNow().shown.some(entry => entry.id === id)) bar.clearSearch()
-  if (!grid.focusOn(id, isNew)) focus()
+  if (!grid.focusOn(id)) focus()
 }
 
 function renew(): void {

@@ -28,17 +28,14 @@ interface Page {
   renew(): void
   /** Into the list, or the search. */
   focus(): void
-  /** Even if the search hides the entry; a new entry is marked. */
-  focusOn(id: number, isNew?: boolean): void
+  /** Even if the search hides the entry. */
+  focusOn(id: number): void
   toTop(): void
   clearSearch(isForGood?: boolean): void
   setLoading(isLoading: boolean): void
 }
-const nothing = (): void => {}
-export const page: Page = {
-  draw: nothing, renew: nothing, focus: nothing, focusOn: nothing, toTop: nothing, clearSearch: nothing,
-  setLoading: nothing
-}
+
+export const page = {} as Page
 
 export function screenNow(): Screen { return current }
 
