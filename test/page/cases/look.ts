@@ -1,7 +1,8 @@
 /** What is drawn: places and sizes of the list, contrast, cut texts, forced colours, print. */
 import assert from 'node:assert/strict'
-import { createEntry } from '../../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../../src/store/commands.ts'
 import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, rowOf, show, view } from '../../support/page.ts'
+import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothing takes room from the texts', EVERYWHERE, async t => {
   const { browser } = await openService(t)
@@ -90,6 +91,21 @@ inBrowser('on a phone the viewer is a sheet with its buttons at its foot, closed
   assert.deepEqual(boxes.slice(0, 2), [390, 700])
   assert.ok(boxes[2]! < 20 && boxes[3]! < 20, 'Cancel and Save are in its bar')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('sistema')).fontSize"), '16px')
+})
+
+inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes are whole', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await updateEntry(service.store, 1, { notas: 'one\ntwo\nthree\nfour' }, null)
+  for (const width of [1200, 390]) {
+    await browser.resize(width, 800)
+    await view(browser, 'Correo')
+    assert.ok(await browser.run<number>(`const bottom = document.querySelector('#viewer .content').lastElementChild.getBoundingClientRect().bottom
+      return document.querySelector('#viewer .end').getBoundingClientRect().top - bottom`) < 40, `${width}`)
+    await browser.click('#viewer .end .main')
+    await browser.find('#editor')
+    assert.ok(await browser.run("const { scrollHeight, clientHeight } = document.getElementById('notas'); return scrollHeight <= clientHeight"))
+    await browser.press(KEYS.escape)
+  }
 })
 
 inBrowser('on paper there is a sentence and no list', CHROMIUM, async t => {

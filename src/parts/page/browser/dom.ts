@@ -33,6 +33,13 @@ export function setIcon(button: HTMLElement, name: string): void {
   button.querySelector('use')?.setAttribute('href', `#i-${name}`)
 }
 
+/** As high as its text. */
+export function grow(area: HTMLTextAreaElement): void {
+  area.style.blockSize = 'auto'
+  const { scrollHeight, offsetHeight, clientHeight } = area
+  if (scrollHeight > 0) area.style.blockSize = `${scrollHeight + offsetHeight - clientHeight}px`
+}
+
 /** Elements that only the pointer or the focus makes visible count. */
 export function isThere(element: HTMLElement): boolean { return element.isConnected && element.checkVisibility() }
 

@@ -1,7 +1,7 @@
 /** The dialog that creates or changes an entry. It never discards typed text unasked. */
 import type { EntryFields } from './answers.ts'
 import { confirm, openDialog } from './dialogs.ts'
-import { make, textButton } from './dom.ts'
+import { grow, make, textButton } from './dom.ts'
 import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
 import { PasswordField } from './password-field.ts'
@@ -117,6 +117,11 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   })
   current = { draft }
   if (typed.password !== undefined) password.set(typed.password)
+  const { notas } = inputs
+  if (notas !== undefined) {
+    grow(notas)
+    notas.addEventListener('input', () => grow(notas))
+  }
   inputs.sistema.focus()
 }
 

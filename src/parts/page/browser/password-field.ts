@@ -2,7 +2,7 @@
  * The password in the editor. A stored password is a line with "Show" and "Change": no key can replace it. A typed
  * password is a masked text area: browsers do not offer to store it.
  */
-import { iconButton, make, recall, remember, setIcon, textButton } from './dom.ts'
+import { grow, iconButton, make, recall, remember, setIcon, textButton } from './dom.ts'
 import type { Field } from './form.ts'
 import { bitsOf, characters, CLASSES, passphrase, type Class, type Random } from './generator.ts'
 import { languageNow, say, sayCount } from './language.ts'
@@ -117,9 +117,7 @@ export class PasswordField {
   }
 
   #typed(): void {
-    this.#input.style.blockSize = 'auto'
-    const { scrollHeight, offsetHeight, clientHeight } = this.#input
-    if (scrollHeight > 0) this.#input.style.blockSize = `${scrollHeight + offsetHeight - clientHeight}px`
+    grow(this.#input)
     void this.#say(this.#input.value)
   }
 
