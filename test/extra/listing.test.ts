@@ -9,7 +9,7 @@ import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
 import { fileStore, memoryStore } from '../support/compose.ts'
 import { ask, message, type RawAnswer } from '../support/raw.ts'
 import { randomOf } from '../support/random.ts'
-import { compact } from '../support/rewrite.ts'
+import { compact, importEntries } from '../support/rewrite.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
 const FLAGS = { 'extra-routes': 'on' }
@@ -119,11 +119,14 @@ test('changed is when the password was set: no other edit moves it, and compacti
   await updateEntry(store, 1, { password: 'second', usuario: 'x' }, null)
   const second = changed(1)
   assert.ok(second! > created!)
+  await importEntries(store, [{ ...fields('p'), status: 1 }])
+  const imported = changed(2)
+  assert.equal(imported, wallMs)
   for (let round = 0; round < 2; round++) {
     await compact(store)
     await store.close()
     store = await open()
-    assert.equal(changed(1), second)
+    assert.deepEqual([changed(1), changed(2)], [second, imported])
   }
   await store.close()
 })
@@ -194,6 +197,25 @@ test('a large list comes compressed to who takes gzip, and as it is to anybody e
   assert.equal(head.body.length, 0)
   await updateEntry(store, 1, { usuario: 'new' }, null)
   assert.match(gunzipSync((await get('gzip', packedTag)).body).toString(), /"usuario":"new"/)
+})
+
+test('a field that is a list may come in several lines; any other that is known comes once', async t => {
+  const { url, service: { store } } = await startService(t, { ...FLAGS, 'trust-proxy': '127.0.0.1', 'rate-limit': '3' })
+  for (let n = 0; n < 200; n++) await createEntry(store, fields(`secret ${n}`), null)
+  const asked = (method: string, path: string, ...lines: string[]): Promise<RawAnswer> =>
+    ask(t, url, message(method, path, method === 'POST' ? '{}' : undefined, lines))
+  const [list, entry] = [(await asked('GET', LIST)).headers['etag'], (await asked('GET', '/api/getPassword/1')).headers['etag']]
+  const [first, second] = ['X-Forwarded-For: 192.0.2.1', 'X-Forwarded-For: 192.0.2.2']
+  assert.equal((await asked('GET', LIST, 'If-None-Match: "a"', `If-None-Match: ${list}`, first)).status, 304)
+  assert.equal((await asked('GET', LIST, 'Accept-Encoding: br', 'Accept-Encoding: gzip', first)).headers['content-encoding'], 'gzip')
+  assert.equal((await asked('POST', '/api/updatePassword/1', 'If-Match: "a"', `If-Match: ${entry}`, first)).status, 200)
+  assert.equal((await asked('GET', LIST, first)).status, 429)
+  assert.equal((await asked('GET', LIST, first, second)).headers['x-ratelimit-remaining'], '2', 'the last one is the nearest')
+  assert.equal((await asked('GET', LIST, 'Upgrade: a', 'Upgrade: b', second)).status, 200)
+  const single = ['Origin', 'Authorization', 'Content-Type', 'Content-Encoding', 'Expect', 'X-Forwarded-Proto', 'Sec-Fetch-Site']
+  for (const [n, name] of single.entries()) {
+    assert.equal((await asked('GET', LIST, `${name}: a`, `${name}: a`, `X-Forwarded-For: 198.51.100.${n}`)).status, 400, name)
+  }
 })
 
 test('one list is compressed at a time, and once; a list that is too large is not', async () => {
