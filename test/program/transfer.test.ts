@@ -148,6 +148,20 @@ test('an export is of the format that its file is named for, where none is named
   assert.ok(readFileSync(join(place, 'e.json'), 'utf8').startsWith('id,sistema'))
 })
 
+test('an export of several pages is recorded once, with the number of its entries', async t => {
+  const folder = await initialized(t)
+  const rows = Array.from({ length: 5 }, (_, n) => JSON.stringify({ password: `${n}`.repeat(500_000), sistema: 's', usuario: 'u' }))
+  await done(folder, 'import -', rows.join('\n'))
+  await done(folder, 'entry delete 5')
+  for (const [flags, entries] of [['', 5], [' --active', 4]] as const) {
+    await done(folder, `export --output ${join(freshFolder(t), 'export.jsonl')} --yes${flags}`)
+    const shown = (await done(folder, 'journal show --json')).trim().split('\n').map(line => JSON.parse(line))
+    const told = shown.filter(({ type }) => type === 'entries.disclosed').map(({ data }) => [data.command, data.entries])
+    assert.deepEqual(told.at(-1), ['export', entries])
+    assert.equal(told.length, flags === '' ? 1 : 2)
+  }
+})
+
 test('an export asks first, replaces no file, and leaves nothing when it fails', async t => {
   const folder = await initialized(t)
   await done(folder, `import ${fileOf(t, '{"id":9,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}')}`)
