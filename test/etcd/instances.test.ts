@@ -114,18 +114,6 @@ test('a prefix without a journal is refused, and named; init makes one', { skip:
   await startService(t, flags)
 })
 
-test('of several `init` at once, each in a folder of its own, no two say that they made the journal', { skip: NO_ETCD }, async t => {
-  const { endpoints } = await startCluster(t)
-  const secret = randomBytes(32)
-  const at = `--journal etcd --etcd-endpoints ${endpoints} --etcd-prefix /pse`
-  const said = await Promise.all(Array.from({ length: 4 }, async () =>
-    done((await flagsOf(t, endpoints, secret))['data']!, `init ${at}`)))
-  // None does where etcd was so slow that an attempt was repeated.
-  const made = said.filter(text => text.includes('(made, empty)')).length
-  assert.ok(made <= 1, said.join('\n'))
-  assert.equal(said.filter(text => text.includes('(found, 0 records)')).length, 4 - made)
-})
-
 test('a snapshot that is restored under a paused instance is noticed, even at the same revision', { skip: NO_ETCD },
   async t => {
     const { members: [member], ready } = await startCluster(t)

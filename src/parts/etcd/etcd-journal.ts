@@ -95,11 +95,8 @@ async function start(
   const inTime = (ms: number): number => performance.now() + ms
   // Only a read: a full etcd refuses whatever may put something.
   const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-  let isNew = false
-  if (log.marker === undefined && newKey !== undefined) {
-    const onMade = (): void => { isNew = true }
-    await log.change(undefined, newKey, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true, onMade })
-  }
+  const isNew = log.marker === undefined && newKey !== undefined
+  if (isNew) await log.change(undefined, newKey, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
   const { marker, prefix } = log
   if (marker === undefined) throw withoutMarker(prefix, keys)
   const fault = unusable(marker, prefix) ?? sealing.fault()

@@ -34,7 +34,7 @@ export interface Appended {
   readonly revision: string
 }
 
-interface How { readonly isEmpty?: boolean, readonly removes?: boolean, onMade?(): void }
+interface How { readonly isEmpty?: boolean, readonly removes?: boolean }
 
 /** Requests end at `endMs`, and reject as `EtcdClient.ask` does. */
 export class EtcdLog {
@@ -185,12 +185,9 @@ export class EtcdLog {
     }), endMs)
   }
 
-  /**
-   * `isEmpty` requires that there are no records, `removes` removes them. Gives the marker as it is then. `onMade` is
-   * called only if this attempt changed it, not an earlier attempt whose answer was lost.
-   */
+  /** `isEmpty` requires that there are no records, `removes` removes them. Gives the marker as it is then. */
   async change(
-    from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false, onMade }: How = {}
+    from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false }: How = {}
   ): Promise<Marker | undefined> {
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: [
@@ -200,10 +197,8 @@ export class EtcdLog {
       success: [put(this.#keys.marker, text), ...removes ? [{ request_delete_range: this.#keys.records }] : []],
       failure: [{ request_range: { key: this.#keys.marker } }]
     }), endMs)
-    const isMade = succeeded === true
-    const found = isMade ? markerOf(text, header.revision) : markerIn(responses[0])
+    const found = succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
     this.#learn(found)
-    if (isMade) onMade?.()
     return found
   }
 

@@ -148,7 +148,8 @@ export class Follower {
   #see(change: Change): void {
     this.take(change.records)
     this.turns.see(change)
-    if (this.outage !== undefined) this.ask().catch(() => {}) // it may be over
+    // the outage may be over, or others changed the keys
+    if (change.hasMarker || this.outage !== undefined) this.ask().catch(() => {})
   }
 
   #isBehind(): Failure {

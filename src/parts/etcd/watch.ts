@@ -7,6 +7,7 @@ export interface Change {
   readonly records: readonly Stored[]
   readonly turns: readonly Turn[]
   readonly ended: readonly string[]
+  readonly hasMarker: boolean
 }
 
 /** Rejects if the watch fails, with `journal-refused` if etcd's user may not watch these keys. */
@@ -24,6 +25,7 @@ export function follow(
     const events: readonly { readonly type?: string, readonly kv: KeyValue }[] = result.events ?? []
     const put = events.filter(({ type }) => type === undefined).map(({ kv }) => kv)
     const gone = events.filter(({ type }) => type === 'DELETE').map(({ kv }) => kv)
-    take({ records: keys.recordsIn(put), turns: keys.turnsIn(put), ended: gone.map(({ key }) => key) })
+    const hasMarker = events.some(({ kv }) => kv.key === keys.marker)
+    take({ records: keys.recordsIn(put), turns: keys.turnsIn(put), ended: gone.map(({ key }) => key), hasMarker })
   }, signal)
 }
