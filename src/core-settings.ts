@@ -3,7 +3,7 @@ import { parseAddressSet, type AddressSet } from './http/client.ts'
 import { NOT_UTF8 } from './journal/files.ts'
 import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS,
-  TOKENS_PER_USER
+  RATE_LIMIT_WINDOW, TOKENS_PER_USER
 } from './limits.ts'
 
 export interface CoreSettings {
@@ -85,11 +85,11 @@ export const coreSettings = (
   keyFile: setting('FILE', undefined, parseNonEmpty, 'The file of the keys that seal the journal.',
     { shown: '`journal.key` in the data folder' }),
   rateLimit: setting('N', RATE_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
-    'Requests under `/api` that a client may make in a minute; 0 is off.'),
+    `Requests under \`/api\` that a client may make in ${RATE_LIMIT_WINDOW}; 0 is off.`),
   rateLimitBy: setting('KEY', 'ip', parseWord('ip', 'user'),
     'How requests are counted: by client address, or with `user` by the user of the token.'),
   loginLimit: setting('N', LOGIN_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
-    'Logins that a client may try in a minute; 0 is off.'),
+    `Logins that a client may try in ${RATE_LIMIT_WINDOW}; 0 is off.`),
   // contract §1, §5.1
   auth: setting('KIND', 'none', parseWord('none', 'bearer'),
     'Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token.'),

@@ -58,6 +58,9 @@ export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
 export const LAST_LINE_TIMEOUT_MS: number = 500
 /** Of the rate limits (contract §8.1). */
 export const RATE_LIMIT_WINDOW_SECONDS: number = 60
+/** In words. */
+export const RATE_LIMIT_WINDOW: string = RATE_LIMIT_WINDOW_SECONDS === 60 ? 'a minute'
+  : `${RATE_LIMIT_WINDOW_SECONDS} seconds`
 /** Default of `RATE_LIMIT`: requests in a window (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
 /** Default of `LOGIN_LIMIT`: logins in a window (contract §8.5). */

@@ -9,7 +9,10 @@ import { promisify } from 'node:util'
 import type { Setting } from '../src/core-settings.ts'
 import { OPERATIONS } from '../src/contract.ts'
 import { FIRST_HASH, NONCE_BYTES } from '../src/journal/line.ts'
-import { MAX_JSON_DEPTH_LEVELS, RATE_LIMIT_REQUESTS, SHUTDOWN_TIMEOUT_MS } from '../src/limits.ts'
+import {
+  LOGIN_LIMIT_REQUESTS, MAX_JSON_DEPTH_LEVELS, RATE_LIMIT_REQUESTS, RATE_LIMIT_WINDOW, RATE_LIMIT_WINDOW_SECONDS,
+  SHUTDOWN_TIMEOUT_MS
+} from '../src/limits.ts'
 import * as parts from '../src/parts.ts'
 import type { Part } from '../src/part.ts'
 import { SETTINGS } from '../src/settings.ts'
@@ -130,7 +133,12 @@ test('every source and test that the documents name exists', () => {
 })
 
 const CLAIMS: readonly (readonly [claim: string, isTrue: boolean])[] = [
-  [`allows ${RATE_LIMIT_REQUESTS} requests a minute`, RATE_LIMIT_REQUESTS === SETTINGS.rateLimit.fallback],
+  [`allows ${RATE_LIMIT_REQUESTS} requests ${RATE_LIMIT_WINDOW}`, RATE_LIMIT_REQUESTS === SETTINGS.rateLimit.fallback],
+  [`may try six logins ${RATE_LIMIT_WINDOW}`, LOGIN_LIMIT_REQUESTS === 6],
+  [`the current second and the ${RATE_LIMIT_WINDOW_SECONDS - 1} seconds before it`, true],
+  [`30 logins ${RATE_LIMIT_WINDOW} for an address`, true],
+  [`may make 60 ${RATE_LIMIT_WINDOW}.`, true],
+  [`${RATE_LIMIT_WINDOW === 'a minute' ? 'six times a minute' : 'six times'}. Only \`LOGIN_LIMIT=0\``, RATE_LIMIT_WINDOW_SECONDS === 60],
   [`nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels`, true],
   [`nonce (${NONCE_BYTES} bytes)`, true],
   [`(${FIRST_HASH.length} zeros before the first line)`, /^0+$/.test(FIRST_HASH)],

@@ -133,10 +133,11 @@ function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: str
     row('an entry', 200, 'GET', '/api/getPassword/1', ok), row('a create', 200, 'POST', '/api/createPassword', { ...ok, body: entry }),
     row('an update', 200, 'POST', '/api/updatePassword/1', { ...ok, body: '{"usuario":"v"}' }),
     row('a delete', 200, 'POST', '/api/deletePassword/2', ok), row('a restore', 200, 'POST', '/api/restorePassword/2', ok),
-    row('the deleted', 200, 'GET', '/api/deletedPasswords', ok), row('a history', 200, 'GET', '/api/historyPassword/1', ok),
+    row('the deleted', 200, 'GET', '/api/deletedPasswords', ok), row('the older deleted', 200, 'GET', '/api/deletedPasswords/2', ok),
+    row('a list without secrets', 200, 'GET', '/api/listEntries', { ...ok, lacks: ['vary'] }), row('a history', 200, 'GET', '/api/historyPassword/1', ok),
     row('OPTIONS of a path', 204, 'OPTIONS', '/api/listPassword', ok), row('OPTIONS of the server', 204, 'OPTIONS', '*', ok),
     row(hasOrigins ? 'a preflight' : 'OPTIONS that is no preflight here', 204, 'OPTIONS', '/api/listPassword', { fields: [...fields, 'Access-Control-Request-Method: GET'] }),
-    row('health', 200, 'GET', '/healthz', ok), row('metrics', 200, 'GET', '/metrics', { ...ok, has: ['own type'] }),
+    row('health', 200, 'GET', '/healthz', ok), row('that it lives', 200, 'GET', '/livez', ok), row('metrics', 200, 'GET', '/metrics', { ...ok, has: ['own type'] }),
     row('the description', 200, 'GET', '/openapi.json', { ...ok, has: ['own type'] }),
     row('an unknown path', 404, 'GET', '/nope', ok), row('an unknown path under /api', 404, 'GET', '/api/nope', ok),
     row('an unknown id', 404, 'GET', '/api/getPassword/999', ok), row('an id that is none', 404, 'POST', '/api/updatePassword/abc', { ...ok, body: '{}' }),
@@ -162,6 +163,8 @@ function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: str
       row('a token that may not', 403, 'POST', '/api/createPassword', { body: entry, fields: [...fields, bearer(reader!)] }),
       row('a login', 200, 'POST', '/api/login', { fields, body: login(PASSWORD) }),
       row('a login that fails', 401, 'POST', '/api/login', { fields, body: login('wrong'), has: ['no challenge'] }),
+      row('another password of one\'s own', 400, 'POST', '/api/changeOwnPassword',
+        { ...ok, body: JSON.stringify({ password: 'wrong', newPassword: 'battery staple horse correct' }) }),
       row('a login without an address', 400, 'POST', '/api/login', { fields, body: '{}' }),
       row('a logout', 200, 'POST', '/api/logout', { fields: [...fields, bearer(reader!)] })
     )
@@ -172,6 +175,17 @@ function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: str
     rows.push(row('one too many', 429, 'GET', '/api/listPassword', { ...ok, from }), row('one too many, unknown', 429, 'POST', '/api/nope', { ...ok, body: '{}', from }))
   }
   return rows
+}
+
+/** An operation that somebody adds needs a row, too. */
+function assertRows(paths: { readonly [path: string]: object }, rows: readonly Row[]): void {
+  const asked = rows.map(({ bytes }) => String(bytes[0]).split(' ', 2).join(' '))
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const method of Object.keys(methods)) {
+      const pattern = new RegExp(`^${method.toUpperCase()} ${path.replace('{id}', '\\w+')}$`)
+      assert.ok(asked.some(one => pattern.test(one)), `${method} ${path} has no row in this table`)
+    }
+  }
 }
 
 const FLAGS = { 'extra-routes': 'on', 'max-body-bytes': '2000' }
@@ -207,7 +221,8 @@ for (const [name, start] of Object.entries(PLACES)) {
     for (const one of rows) {
       // Every row is another client to the limits, unless it says who it is.
       const client = rows.indexOf(one)
-      await hold(t, place, { from: { localAddress: `127.1.${client >> 7}.${1 + (client & 127)}` }, ...one })
+      const answer = await hold(t, place, { from: { localAddress: `127.1.${client >> 7}.${1 + (client & 127)}` }, ...one })
+      if (one.way === 'the description') assertRows(answer.json.paths, rows)
     }
   })
 }

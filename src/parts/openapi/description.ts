@@ -2,6 +2,7 @@
 import * as common from '../../http/reply.ts'
 import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import type { Route } from '../../http/route.ts'
+import { RATE_LIMIT_WINDOW } from '../../limits.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
 import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
@@ -16,7 +17,7 @@ const TAGS: { readonly [name: string]: string } = {
 }
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining']
 const HEADERS: { readonly [name: string]: readonly [description: string, type: 'integer' | 'string'] } = {
-  'X-RateLimit-Limit': ['Requests that a client may make in a minute.', 'integer'],
+  'X-RateLimit-Limit': [`Requests that a client may make in ${RATE_LIMIT_WINDOW}.`, 'integer'],
   'X-RateLimit-Remaining': ['Requests that are left in the window.', 'integer'],
   'Retry-After': ['Seconds to wait before the next request.', 'integer'],
   Location: ['Where the new entry is got.', 'string'],
