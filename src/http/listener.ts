@@ -217,15 +217,20 @@ export class Connections {
     if (connection.isRefused) return
     connection.isRefused = true
     const { answer } = connection
-    const isBody = answer?.req.complete === false // then the answer to its request is the only one
     const refuseNow = (): void => {
       this.#options.onRefusal?.(status, peerOf(socket)?.address ?? '')
       socket.write(rawRefusal(status, this.#options.headers))
       endAfterAnswer(socket)
       socket.destroySoon()
     }
-    if (answer === undefined || (answer.writableFinished && !isBody)) return refuseNow()
-    if (answer.writableEnded && answer.shouldKeepAlive && !isBody) { answer.once('finish', refuseNow); return }
+    if (answer === undefined) return refuseNow()
+    const isBody = !answer.req.complete // then the answer to its request is the only one
+    // Behind `Connection: close` no answer may follow (RFC 9112 §9.6).
+    if (answer.writableEnded && answer.shouldKeepAlive && !isBody) {
+      if (answer.writableFinished) refuseNow()
+      else answer.once('finish', refuseNow)
+      return
+    }
     if (isBody && answer.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // the body's reader answers
     // Behind a CONNECT, node:http passes no `drain` on.
     if (socket.listenerCount('drain') === 0) socket.on('drain', () => answer.emit('drain'))

@@ -276,6 +276,16 @@ test('a stop sends an answer whole whose end waits for a slow reader', async t =
   await closed
 })
 
+test('behind an answer that ends the connection, what is no request gets no answer', async t => {
+  const { url } = await startService(t, { 'rate-limit': '0' })
+  for (const field of ['Connection: close', 'Upgrade: h2c']) {
+    const client = await connectRaw(t, url)
+    await client.send(message('GET', '/api/getPassword/1', undefined, [field]), 'STEAL / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const { status, headers } = await client.answer()
+    assert.deepEqual([status, headers['connection'], await client.untilEnd()], [404, 'close', []], field)
+  }
+})
+
 test('who ends its side in a body that was refused while it was read is let go at once', async t => {
   const { url } = await startService(t, { 'rate-limit': '0' })
   const client = await open(t, Number(new URL(url).port))
