@@ -1,6 +1,5 @@
 /** Users and their tokens (contract §5). */
 import { hash, randomBytes } from 'node:crypto'
-import { Failure } from '../errors.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import {
   ADDRESS_SHAPE, assertPassword, CHANGE_SHAPE, invalid, TOKEN_SHAPE, USER_SHAPE, type Abilities
@@ -111,10 +110,9 @@ export class Accounts {
   async changePassword(by: Session, current: string, password: string, isGone?: () => boolean): Promise<boolean> {
     const id = by.user
     const user = this.#state.users.get(id)
-    const { isRight } = await this.#hasher.verify(current, user?.passwordHash, isGone)
+    const isRight = await this.#hasher.verify(current, user?.passwordHash, isGone)
     if (!isRight || user === undefined) return false
-    assertPassword(user.email, password)
-    const passwordHash = await this.#hasher.hash(password, isGone)
+    const passwordHash = await this.#hash(user.email, password, isGone)
     return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }), by)
   }
 
@@ -162,11 +160,8 @@ export class Accounts {
     email: string, password: string, ttlMinutes: number | undefined, isGone?: () => boolean
   ): Promise<Issued | undefined> {
     const user = this.#state.userOf(email)
-    const { isRight, isOutdated } = await this.#hasher.verify(password, user?.passwordHash, isGone)
-    if (!isRight || user === undefined) return undefined
-    const issued = await this.#issue(stillAs(user), undefined, ttlMinutes, user.id)
-    if (isOutdated) await this.#rehash(user, password, isGone)
-    return issued
+    const isRight = await this.#hasher.verify(password, user?.passwordHash, isGone)
+    return isRight && user !== undefined ? this.#issue(stillAs(user), undefined, ttlMinutes, user.id) : undefined
   }
 
   /** Undefined if the token is unknown, revoked or expired. */
@@ -176,7 +171,7 @@ export class Accounts {
     const found = this.#state.tokens.get(hash)
     const nowMs = this.#wallMs()
     if (found === undefined || isExpired(found, nowMs)) return undefined
-    this.#state.tokens.usedMs.set(hash, nowMs)
+    found.usedMs = nowMs
     return { user: found.user, hash, abilities: found.abilities }
   }
 
@@ -189,8 +184,7 @@ export class Accounts {
     const nowMs = this.#wallMs()
     const { tokens, users } = this.#state
     return [...tokens].filter(([, token]) => !isExpired(token, nowMs))
-      .map(([hash, { user, abilities, issued, expires, name = null }]) => {
-        const usedMs = tokens.usedMs.get(hash)
+      .map(([hash, { user, abilities, issued, expires, name = null, usedMs }]) => {
         const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
         const { email } = users.get(user)!
         return { id: tokenId(hash), email, name, abilities: [...abilities], issued, expires, lastUsed }
@@ -203,9 +197,9 @@ export class Accounts {
     throw invalid('abilities', `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
   }
 
-  async #hash(email: string, password: string): Promise<string> {
+  async #hash(email: string, password: string, isGone?: () => boolean): Promise<string> {
     assertPassword(email, password)
-    return this.#hasher.hash(password)
+    return this.#hasher.hash(password, isGone)
   }
 
   #record<T>(
@@ -215,17 +209,6 @@ export class Accounts {
       const found = find(this.#state)
       return [found === undefined ? [] : [eventOf(found)], found !== undefined]
     }, by)
-  }
-
-  /** A login does not fail if this fails: the next one tries again. */
-  async #rehash({ id, passwordHash: old }: User, password: string, isGone?: () => boolean): Promise<void> {
-    try {
-      const passwordHash = await this.#hasher.hash(password, isGone)
-      await this.#record(({ users }) => users.get(id)?.passwordHash === old ? id : undefined,
-        () => event('password.rehashed', id, { id, passwordHash }))
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-    }
   }
 
   async #issue(
@@ -261,11 +244,10 @@ export class Accounts {
   }
 
   #beyondBound(user: number, nowMs: number): readonly string[] {
-    const { tokens } = this.#state
-    const own = [...tokens].filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
-    const usedMs = (hash: string): number => tokens.usedMs.get(hash) ?? 0
-    own.sort(([a, { issued: issuedA }], [b, { issued: issuedB }]) =>
-      usedMs(a) - usedMs(b) || Date.parse(issuedA) - Date.parse(issuedB))
+    const own = [...this.#state.tokens]
+      .filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
+      .sort(([, a], [, b]) =>
+        (a.usedMs ?? 0) - (b.usedMs ?? 0) || Date.parse(a.issued) - Date.parse(b.issued))
     const excess = Math.min(2, Math.max(0, own.length + 1 - this.#tokensPerUser))
     return own.slice(0, excess).map(([hash]) => hash)
   }

@@ -6,7 +6,7 @@ import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type Entry, type EntryChanges, type EntryFields, type EntryRow
 } from './entry.ts'
 import { ANY_ABILITY, covers } from './session.ts'
-import type { KeptToken, KeptUser, Tokens, User } from './users.ts'
+import type { KeptToken, KeptUser, Token, User } from './users.ts'
 
 /** `changed`: when the password was set, ISO 8601. */
 export type KeptRow = EntryRow & { readonly changed?: string | undefined }
@@ -17,7 +17,8 @@ export interface Tables {
   readonly users: Map<number, User>
   /** Without removed users. */
   readonly addresses: Map<string, number>
-  readonly tokens: Tokens
+  /** By hash. */
+  readonly tokens: Map<string, Token>
 }
 
 const CONTINUED = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const
@@ -199,11 +200,10 @@ const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined }
 
 const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
   fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
-  isOfEntries: /^(entry|entries|fields)\./.test(type),
   reduce: reduce as Reduce<unknown>
 }]))
 
-export function isOfEntries(type: string): boolean { return KNOWN.get(type)?.isOfEntries === true }
+export function isOfEntries(type: string): boolean { return /^(entry|entries|fields)\./.test(type) }
 
 /** The only way to change the state or a draft. Throws if an event contradicts earlier events. */
 export function reduce(tables: Tables, { type, data, by }: Event, timeMs: number): void {

@@ -18,9 +18,6 @@ const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$
 /** UTF-8 has no bytes for half of a surrogate pair: all halves would hash alike. */
 export const LONE_SURROGATE: RegExp = /\p{Surrogate}/u
 
-/** `isOutdated`: the hash cost less than new hashes. */
-export interface Verified { readonly isRight: boolean, readonly isOutdated: boolean }
-
 interface Waiting {
   readonly isGone: () => boolean
   readonly sinceMs: number
@@ -48,14 +45,14 @@ export class PasswordHasher {
   }
 
   /** Without a hash (no such user) it takes the same time. */
-  async verify(password: string, phc: string | undefined, isGone: () => boolean = STAYS): Promise<Verified> {
+  async verify(password: string, phc: string | undefined, isGone: () => boolean = STAYS): Promise<boolean> {
     const [, ln, r, p, salt, hash] = PHC.exec(phc ?? this.#dummy) ?? []
     if (hash === undefined) throw new Error('a stored password hash is not an scrypt PHC string')
     const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
     const expected = Buffer.from(hash, 'base64')
     const found = await this.#derive(password, Buffer.from(salt!, 'base64'), cost, isGone)
-    const isSame = found.length === expected.length && timingSafeEqual(found, expected) && phc !== undefined
-    return { isRight: isSame && !LONE_SURROGATE.test(password), isOutdated: work(cost) < work(this.#cost) }
+    const isSame = found.length === expected.length && timingSafeEqual(found, expected)
+    return isSame && phc !== undefined && !LONE_SURROGATE.test(password)
   }
 
   async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, isGone: () => boolean): Promise<Buffer> {
@@ -90,8 +87,6 @@ export class PasswordHasher {
     this.#running--
   }
 }
-
-function work({ ln, r, p }: ScryptCost): number { return 2 ** ln * r * p }
 
 function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
   const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')

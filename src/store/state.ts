@@ -5,13 +5,13 @@ import { Entries, type EntryTable } from './entries.ts'
 import { entryText, type Entry } from './entry.ts'
 import { assertKnownEvent, isOfEntries, reduce, type Events, type Tables } from './events.ts'
 import { tokenId, type Session } from './session.ts'
-import { isExpired, Tokens, type Token, type User } from './users.ts'
+import { isExpired, type Token, type User } from './users.ts'
 
 export class State implements Tables {
   readonly entries: Entries = new Entries()
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
-  readonly tokens: Tokens = new Tokens()
+  readonly tokens: Map<string, Token> = new Map()
   /** Empty without a record. */
   recorded = ''
 

@@ -25,22 +25,13 @@ export interface Token {
   /** Given by the operator. */
   readonly name?: string | undefined
   readonly isOfLogin?: true | undefined
+  /** Its last use, in milliseconds since 1970; never recorded. */
+  usedMs?: number | undefined
 }
 
 /** `hash`: SHA-256 of the token, 64 hexadecimal digits. */
-export type KeptToken = Token & { readonly hash: string }
+export type KeptToken = Omit<Token, 'usedMs'> & { readonly hash: string }
 
-export function isExpired({ expires }: Token, wallMs: number): boolean {
+export function isExpired({ expires }: Pick<Token, 'expires'>, wallMs: number): boolean {
   return expires !== null && Date.parse(expires) <= wallMs
-}
-
-/** By hash. */
-export class Tokens extends Map<string, Token> {
-  /** Last uses, milliseconds since 1970. */
-  readonly usedMs: Map<string, number> = new Map()
-
-  override delete(hash: string): boolean {
-    this.usedMs.delete(hash)
-    return super.delete(hash)
-  }
 }

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { Failure } from '../../src/errors.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/passwords.ts'
@@ -260,53 +259,6 @@ for (const [what, act] of [
     assert.equal(await accounts.login(ANA, 'another long password', undefined), undefined)
   })
 }
-
-for (const cost of [{ ...CHEAP, ln: 5 }, { ...CHEAP, r: 2 }, { ...CHEAP, p: 2 }]) {
-  test(`a hash is brought up to ${JSON.stringify(cost)} at the next right login, once`, async () => {
-    const { world } = await withAna()
-    const store = world.open(cost)
-    assert.equal(await store.accounts.login(ANA, 'wrong', undefined), undefined)
-    assert.deepEqual(world.dataOf('password.rehashed'), [])
-    const first = await store.accounts.login(ANA, PASSWORD, undefined)
-    await store.accounts.login(ANA, PASSWORD, undefined)
-    const [rehashed, ...more] = world.records.filter(({ type }) => type === 'password.rehashed')
-    assert.deepEqual(more, [])
-    assert.equal(rehashed?.by, 1)
-    const { ln, r, p } = cost
-    assert.ok((rehashed.data as any).passwordHash.startsWith(`$scrypt$ln=${ln},r=${r},p=${p}$`))
-    for (const now of [store, world.open(cost)]) {
-      assert.ok(now.accounts.session(first!.token), 'the same password: its tokens stay')
-      assert.ok(await now.accounts.login(ANA, PASSWORD, undefined))
-      assert.equal(await now.accounts.login(ANA, 'wrong', undefined), undefined)
-    }
-  })
-}
-
-test('logins at once while the hash is brought up to date all succeed, and it is brought there once', async () => {
-  const { world } = await withAna()
-  const store = world.open({ ...CHEAP, ln: 8 })
-  const logins = await Promise.all(Array.from({ length: 8 }, () => store.accounts.login(ANA, PASSWORD, undefined)))
-  for (const login of logins) assert.ok(login && store.accounts.session(login.token))
-  assert.equal(world.dataOf('password.rehashed').length, 1)
-  assert.ok(await world.open().accounts.login(ANA, PASSWORD, undefined))
-})
-
-/** A hasher to which a hash of little cost is outdated, and which can make no new one. */
-class FailingHasher extends PasswordHasher {
-  readonly #error: Error
-  constructor(error: Error) { super({ ...CHEAP, ln: 5 }); this.#error = error }
-  override hash(): Promise<string> { return Promise.reject(this.#error) }
-}
-
-test('a login does not fail because no place is left to bring its hash up to date, but over a broken hasher', async () => {
-  const { world } = await withAna()
-  const login = (error: Error) => world.open(CHEAP, new FailingHasher(error)).accounts.login(ANA, PASSWORD, undefined)
-  assert.ok(await login(new Failure('hashes-busy', 'as the test asked')))
-  assert.deepEqual(world.dataOf('password.rehashed'), [])
-  await assert.rejects(login(new Error('it is broken')), /it is broken/)
-  assert.ok(await world.open({ ...CHEAP, ln: 5 }).accounts.login(ANA, PASSWORD, undefined))
-  assert.equal(world.dataOf('password.rehashed').length, 1, 'the next login tries again')
-})
 
 test('changes of tokens in the same write see each other: one of two revokes, none outlives its user', async t => {
   const store = await freshStore(t)

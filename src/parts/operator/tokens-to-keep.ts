@@ -8,5 +8,6 @@ export function tokensToKeep(
   { tokens }: State, { end, time }: { readonly end: Pick<End, 'time'>, readonly time: string }
 ): KeptToken[] {
   const atMs = Math.min(Date.parse(time), Date.parse(end.time ?? time))
-  return Array.from(tokens.entries(), ([hash, token]) => ({ hash, ...token })).filter(token => !isExpired(token, atMs))
+  return Array.from(tokens, ([hash, { usedMs: _, ...token }]) => ({ hash, ...token }))
+    .filter(token => !isExpired(token, atMs))
 }
