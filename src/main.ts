@@ -12,7 +12,7 @@ const WARNING = 4
 
 /** Node's own write ignores a short write on a full disk. */
 function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
-  if (!disk.openStat(stream.fd).isFile) return line => { stream.write(line) }
+  if (!disk.openStat(stream.fd).isFile()) return line => { stream.write(line) }
   return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
 }
 
@@ -20,8 +20,8 @@ const writeError = writer(process.stderr)
 
 /** If standard error is systemd's journal, lines carry their priority (sd-daemon(3)). */
 function report(priority: number, line: string): void {
-  const { device, inode } = disk.openStat(process.stderr.fd)
-  const isJournal = process.env['JOURNAL_STREAM'] === `${device}:${inode}`
+  const { dev, ino } = disk.openStat(process.stderr.fd)
+  const isJournal = process.env['JOURNAL_STREAM'] === `${dev}:${ino}`
   try {
     writeError(`${isJournal ? `<${priority}>` : ''}${line}\n`)
   } catch {

@@ -8,11 +8,11 @@
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
-import { isFull, isSameFile, type Descriptor, type Files, type FileStat } from './files.ts'
+import { isFull, isSameFile, withFile, type Descriptor, type Files, type FileStat } from './files.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, End, JournalLocation, JournalOptions, JournalRecord, Status
 } from './journal.ts'
-import { KeyWatch, tagKeyOf, type Keyring } from './keys.ts'
+import { tagKeyOf, watchKeys, type Keyring } from './keys.ts'
 import { isoTime, nonces, sealBatch } from './line.ts'
 import type { Lock } from './lock.ts'
 import { cutBack } from './torn.ts'
@@ -26,42 +26,15 @@ export interface FolderOptions extends JournalOptions {
   readonly mustExist?: boolean
 }
 
-/** Opened ahead: cutting back must not fail for want of a descriptor. */
-export interface OwnFile {
-  readonly appended: Descriptor
-  readonly overwritten: Descriptor
-  readonly stat: FileStat
-}
-
 export interface Found {
   readonly path: string
   readonly isNew: boolean
-  readonly own: OwnFile
   readonly end: End
   readonly keys: Keyring
   /** Of its lines, the first line's key first. */
   readonly usedKeys: Iterable<string>
   /** Why it takes no writes. */
   readonly fault: string | undefined
-}
-
-export function openOwn(files: Files, path: string): OwnFile {
-  const appended = files.openToAppend(path)
-  try {
-    const stat = files.openStat(appended)
-    return { appended, overwritten: files.openToOverwrite(path), stat }
-  } catch (error) {
-    files.close(appended)
-    throw error
-  }
-}
-
-export function closeOwn(files: Files, { appended, overwritten }: OwnFile): void {
-  try {
-    files.close(appended)
-  } finally {
-    files.close(overwritten)
-  }
 }
 
 const PARTIAL = Object.assign(new Error('only a part was written'), { code: 'ENOSPC' })
@@ -79,17 +52,20 @@ export class FileJournal implements DurableJournal {
   readonly nonce: () => Buffer
   end: End
   keys: Keyring
+  /** Which the next start needs. */
+  usedKeys: ReadonlySet<string>
   readonly #options: FolderOptions
   readonly #apply: Apply
   readonly #isNew: boolean
-  #own: OwnFile
-  #keyWatch: KeyWatch
+  #descriptor: Descriptor
+  #stat: FileStat
+  #keyWatch: () => string | undefined
   #keyFault: string | undefined
   #fault: string | undefined
   #fullSince: number | undefined
   #isWriting = false
 
-  constructor(options: FolderOptions, apply: Apply, { path, isNew, own, end, keys, usedKeys, fault }: Found) {
+  constructor(options: FolderOptions, apply: Apply, { path, isNew, end, keys, usedKeys, fault }: Found) {
     this.files = options.files
     this.path = path
     this.keyFile = options.keyFile
@@ -99,9 +75,11 @@ export class FileJournal implements DurableJournal {
     this.#options = options
     this.#apply = apply
     this.#isNew = isNew
-    this.#own = own
+    this.#stat = this.files.stat(path)! // before it is opened: a later replacement is noticed
+    this.#descriptor = this.files.openToAppend(path)
     this.#fault = fault
-    this.#keyWatch = this.#watch(usedKeys)
+    this.usedKeys = new Set([...usedKeys, keys.newest.name])
+    this.#keyWatch = watchKeys(this.files, this.keyFile, this.usedKeys)
     const [first = keys.newest.name] = usedKeys
     this.tagKey = tagKeyOf(keys.find(first)!)
   }
@@ -141,7 +119,7 @@ export class FileJournal implements DurableJournal {
     this.#isWriting = true
     try {
       return await new Promise(resolve => {
-        this.files.append(this.#own.appended, bytes, (error, written) =>
+        this.files.append(this.#descriptor, bytes, (error, written) =>
           resolve(error ?? (written < bytes.length ? PARTIAL : undefined)))
       })
     } finally {
@@ -154,7 +132,7 @@ export class FileJournal implements DurableJournal {
     const foreign = this.#foreign() // the file's end may be another's
     if (foreign !== undefined) return this.#fail(`a write failed (${what}), and ${foreign}`)
     try {
-      cutBack(this.files, this.#own.overwritten, this.end.goodBytes)
+      withFile(this.files, this.files.openToOverwrite(this.path), file => cutBack(this.files, file, this.end.goodBytes))
     } catch (error) {
       return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
@@ -202,25 +180,19 @@ export class FileJournal implements DurableJournal {
       return `${this.path}: ${systemCode(error)}`
     }
     if (stat === undefined) return `${this.path} was removed`
-    if (!isSameFile(stat, this.#own.stat)) return `${this.path} was replaced`
-    if (bytes !== undefined && stat.bytes !== bytes) return `${this.path} was changed by another program`
+    if (!isSameFile(stat, this.#stat)) return `${this.path} was replaced`
+    if (bytes !== undefined && stat.size !== bytes) return `${this.path} was changed by another program`
     return lock?.isHeld() === false ? `the socket of its lock, ${lock.socket}, was removed or replaced` : undefined
   }
 
   /** Nothing is sealed until the key file has all needed keys again. */
   #lookAtKeys(): string | undefined {
-    const fault = this.#keyWatch.fault()
+    const fault = this.#keyWatch()
     const what = fault === undefined ? 'changes again' : `no changes at the moment: ${fault}`
     if (fault !== this.#keyFault) this.#options.warn(`the journal takes ${what}`)
     this.#keyFault = fault
     return fault
   }
-
-  #watch(usedKeys: Iterable<string>): KeyWatch {
-    return new KeyWatch(this.files, this.keyFile, [...usedKeys, this.keys.newest.name])
-  }
-
-  get usedKeys(): ReadonlySet<string> { return this.#keyWatch.names }
 
   time(): string { return isoTime(this.#options.wallMs()) }
 
@@ -242,19 +214,21 @@ export class FileJournal implements DurableJournal {
    * opened.
    */
   adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void {
-    const before = this.#own
+    const before = this.#descriptor
     try {
-      this.#own = openOwn(this.files, this.path)
-      closeOwn(this.files, before)
+      this.#stat = this.files.stat(this.path)!
+      this.#descriptor = this.files.openToAppend(this.path)
+      this.files.close(before)
     } catch (error) {
       throw this.#fail(`the journal was replaced, and could not be opened again: ${systemCode(error)}`)
     }
     this.end = end
     this.keys = keys
-    this.#keyWatch = this.#watch(usedKeys)
+    this.usedKeys = new Set([...usedKeys, keys.newest.name])
+    this.#keyWatch = watchKeys(this.files, this.keyFile, this.usedKeys)
     this.#fault = undefined
     if (first !== undefined) this.#apply(first)
   }
 
-  async close(): Promise<void> { closeOwn(this.files, this.#own) }
+  async close(): Promise<void> { this.files.close(this.#descriptor) }
 }

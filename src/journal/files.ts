@@ -9,20 +9,11 @@ import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
-export interface FileStat {
-  readonly isFile: boolean
-  readonly device: number
-  readonly inode: number
-  readonly links: number
-  readonly bytes: number
-  readonly owner: number
-  readonly group: number
-  /** With set-user-ID, set-group-ID and sticky bits. */
-  readonly mode: number
-  readonly changedMs: number
-}
+export type FileStat = Pick<Stats, 'isFile' | 'dev' | 'ino' | 'nlink' | 'size' | 'uid' | 'gid' | 'mode' | 'ctimeMs'>
 
-export function isSameFile(a: FileStat, b: FileStat): boolean { return a.inode === b.inode && a.device === b.device }
+export function isSameFile(a: FileStat | undefined, b: FileStat | undefined): boolean {
+  return a !== undefined && a.ino === b?.ino && a.dev === b.dev
+}
 
 export type Descriptor = number
 
@@ -33,15 +24,12 @@ export const disk = {
   makeFolder: (path: string): void => makeFolder(path),
   list: (folder: string): string[] => readdirSync(folder),
   /** Follows links; undefined if nothing is there. */
-  stat: (path: string): FileStat | undefined => {
-    const stats = statSync(path, { throwIfNoEntry: false })
-    return stats && statOf(stats)
-  },
+  stat: (path: string): FileStat | undefined => statSync(path, { throwIfNoEntry: false }),
   isLink: (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true,
   /** Without links; unchanged if nothing is there. */
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
-  read: (path: string): Buffer => withFile(openToRead(path), file => readFileSync(file)),
+  read: (path: string): Buffer => withFile(disk, openToRead(path), file => readFileSync(file)),
   openToRead: (path: string): Descriptor => openToRead(path),
   /** Gives the number of bytes, 0 at the end. */
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
@@ -58,7 +46,7 @@ export const disk = {
   appendSync: (descriptor: Descriptor, bytes: Buffer): number => writeSync(descriptor, bytes),
   writeAt: (descriptor: Descriptor, bytes: Buffer, offset: number): number =>
     writeSync(descriptor, bytes, 0, bytes.length, offset),
-  openStat: (descriptor: Descriptor): FileStat => statOf(fstatSync(descriptor)),
+  openStat: (descriptor: Descriptor): FileStat => fstatSync(descriptor),
   close: (descriptor: Descriptor): void => closeSync(descriptor),
   /** Durable only once the file is synced. */
   truncate: (descriptor: Descriptor, bytes: number): void => ftruncateSync(descriptor, bytes),
@@ -67,7 +55,7 @@ export const disk = {
   rename: (from: string, to: string): void => renameSync(from, to),
   remove: (path: string): void => unlinkSync(path),
   /** Also for a folder's names. */
-  sync: (path: string): void => withFile(openSync(path, O_RDONLY), fsyncSync),
+  sync: (path: string): void => withFile(disk, openSync(path, O_RDONLY), fsyncSync),
   syncOpen: (descriptor: Descriptor): void => fsyncSync(descriptor)
 }
 
@@ -106,6 +94,14 @@ export function trySync(sync: () => void): boolean {
   }
 }
 
+export function withFile<T>(files: Pick<Files, 'close'>, file: Descriptor, act: (file: Descriptor) => T): T {
+  try {
+    return act(file)
+  } finally {
+    files.close(file)
+  }
+}
+
 export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): void {
   for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
 }
@@ -114,11 +110,7 @@ export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): 
 export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>): void {
   const descriptor = files.createToAppend(path)
   try {
-    try {
-      for (const piece of pieces) appendAll(files, descriptor, piece)
-    } finally {
-      files.close(descriptor)
-    }
+    withFile(files, descriptor, file => { for (const piece of pieces) appendAll(files, file, piece) })
   } catch (error) {
     files.remove(path)
     throw error
@@ -128,26 +120,18 @@ export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>)
 /** A piece is valid until the next. */
 export function * piecesOf(
   files: Files, descriptor: Descriptor, start: number, end: number = Infinity
-): Generator<readonly [piece: Buffer, at: number], void, void> {
+): Generator<Buffer, void, void> {
   const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
   for (let at = start; at < end;) {
     const read = Math.min(files.readAt(descriptor, chunk, at), end - at)
     if (read === 0) return
-    yield [chunk.subarray(0, read), at]
+    yield chunk.subarray(0, read)
     at += read
   }
 }
 
 /** Does not wait for a pipe's writer; reading at an offset fails instead. */
 function openToRead(path: string): Descriptor { return openSync(path, O_RDONLY | O_NONBLOCK) }
-
-function withFile<T>(descriptor: Descriptor, act: (descriptor: Descriptor) => T): T {
-  try {
-    return act(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
 
 /** `recursive` never returns if a parent exists but takes no folder (`/proc`). */
 function makeFolder(path: string): void {
@@ -162,14 +146,6 @@ function makeFolder(path: string): void {
   }
 }
 
-function statOf(stats: Stats): FileStat {
-  const { dev, ino, nlink, size, uid, gid, mode, ctimeMs } = stats
-  return {
-    isFile: stats.isFile(), device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid,
-    mode: mode & 0o7777, changedMs: ctimeMs
-  }
-}
-
 const APPEND_ONLY = 'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
 
 export function fileFault(files: Files, error: unknown, path: string): string {
@@ -181,7 +157,7 @@ export function fileFault(files: Files, error: unknown, path: string): string {
   if (code === 'EPERM') return `${what}; ${APPEND_ONLY}`
   if (code !== 'EACCES') return what
   try {
-    const owner = files.stat(named)?.owner
+    const owner = files.stat(named)?.uid
     return owner === undefined ? what : `${what}; it belongs to user ${owner}`
   } catch {
     return what

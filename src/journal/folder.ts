@@ -2,8 +2,10 @@
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import { closeOwn, FileJournal, openOwn, type FolderOptions, type OwnFile } from './file-journal.ts'
-import { fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, writeWhole, type Files } from './files.ts'
+import { FileJournal, type FolderOptions } from './file-journal.ts'
+import {
+  fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, withFile, writeWhole, type Descriptor, type Files
+} from './files.ts'
 import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
 import { KEY_BYTES, keyring, readKeyFile, type Keyring } from './keys.ts'
 import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
@@ -64,7 +66,7 @@ function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
   if (files.real(keyFile) === files.real(path)) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const second = secondName(files, path)
   const found = readKeyFile(files, keyFile)
-  const isNew = (files.stat(path)?.bytes ?? 0) === 0
+  const isNew = (files.stat(path)?.size ?? 0) === 0
   const keys = isNew ? begin(options, path, found) : found
   if (keys === undefined) throw noKey(path, keyFile)
   const read = readJournal(files, path, keys, apply, options)
@@ -81,39 +83,30 @@ function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
     warn(`the new files' names in ${folder} could not be made durable; ` +
       'a crash of the machine within the next seconds could undo them')
   }
-  const own = openOwn(files, path)
-  try {
-    const fault = prepare(options, path, own, read)
-    return new FileJournal(options, apply, { path, isNew, own, end: read, keys, usedKeys: read.keyNames, fault })
-  } catch (error) {
-    closeOwn(files, own)
-    throw error
-  }
+  const fault = withFile(files, files.openToOverwrite(path), file => prepare(options, path, file, read))
+  return new FileJournal(options, apply, { path, isNew, end: read, keys, usedKeys: read.keyNames, fault })
 }
 
 /** Saves a torn tail, cuts it off, and writes the last write again; gives the fault that prevents writes. */
 function prepare(
-  { files, folder, lock, wallMs, warn }: FolderOptions, path: string, { overwritten }: OwnFile,
+  { files, folder, lock, wallMs, warn }: FolderOptions, path: string, file: Descriptor,
   { goodBytes, tornBytes, lastWriteBytes }: Recovered
 ): string | undefined {
   const tail = tornBytes === 0 ? path : `${path}.torn-${isoTime(wallMs())}`
-  const pieces = function * (): Generator<Buffer, void, void> {
-    for (const [piece] of piecesOf(files, overwritten, goodBytes)) yield piece
-  }
-  if (tornBytes > 0) writeWhole(files, tail, pieces())
+  if (tornBytes > 0) writeWhole(files, tail, piecesOf(files, file, goodBytes))
   const isNamed = tornBytes === 0 || trySync(() => files.sync(folder))
   // Nobody watched the lock during the reading: another process may have taken it, and written.
   if (lock?.isHeld() === false) {
     throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
   }
   if (tornBytes > 0) {
-    cutBack(files, overwritten, goodBytes)
+    cutBack(files, file, goodBytes)
     const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
     warn(`the journal ended in ${tornBytes} bytes that are no record, as an unfinished write leaves them; ` +
       `they were moved to ${tail}${doubt}`)
   }
   try {
-    settle(files, overwritten, lastWriteBytes)
+    settle(files, file, lastWriteBytes)
     return undefined
   } catch (error) {
     // Copy-on-write file systems need room for that.
@@ -134,13 +127,11 @@ export function secondName(files: Files, path: string): string | undefined {
   if (files.isLink(path)) throw refused('is a link')
   const stat = files.stat(path)
   if (stat === undefined) return undefined
-  if (!stat.isFile) throw refused('is no regular file')
-  if (stat.links === 1) return undefined
-  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(path, name)).find(name => {
-    const other = files.stat(name)
-    return other !== undefined && isSameFile(other, stat)
-  })
-  if (second === undefined || stat.links > 2) throw refused('is a hard link, and its other name may be used elsewhere')
+  if (!stat.isFile()) throw refused('is no regular file')
+  if (stat.nlink === 1) return undefined
+  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(path, name))
+    .find(name => isSameFile(files.stat(name), stat))
+  if (second === undefined || stat.nlink > 2) throw refused('is a hard link, and its other name may be used elsewhere')
   return second
 }
 
@@ -172,8 +163,8 @@ const SET_GROUP = 0o2000
 function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number): void {
   const stat = files.stat(path)
   if (stat === undefined || (stat.mode & 0o077) === 0) return
-  const open = `${path} is open to others (mode ${stat.mode.toString(8)})`
-  if (!stat.isFile && (stat.mode & SET_GROUP) !== 0) {
+  const open = `${path} is open to others (mode ${(stat.mode & 0o7777).toString(8)})`
+  if (!stat.isFile() && (stat.mode & SET_GROUP) !== 0) {
     return warn(`${open}, and stays so, since new files in it get its group`)
   }
   try {

@@ -52,46 +52,23 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
   throw new Failure('key-invalid', `${path}, line ${wrong + 1}: a key is 64 hexadecimal digits in lower case`)
 }
 
-const CLOCK_TICK_MS = 1_000
-
-/** Watches for keys that leave the file: the next start would fail. */
-export class KeyWatch {
-  readonly #files: Files
-  readonly #path: string
-  /** A key that sealed no line may leave the file. */
-  readonly names: ReadonlySet<string>
-  /** Undefined if it may have changed unnoticed. */
-  #seen: FileStat | undefined
-  #fault: string | undefined
-
-  constructor(files: Files, path: string, names: Iterable<string>) {
-    this.#files = files
-    this.#path = path
-    this.names = new Set(names)
-  }
-
-  fault(): string | undefined {
-    const seen = this.#seen
+/** Gives a look at the file: why the next start would lack a key. Keys that sealed no line may leave the file. */
+export function watchKeys(files: Files, path: string, needed: ReadonlySet<string>): () => string | undefined {
+  let seen: FileStat | undefined // undefined until the file could be read
+  let fault: string | undefined
+  return () => {
     try {
-      const stat = this.#files.stat(this.#path)
-      const isSame = stat !== undefined && seen !== undefined && isSameFile(stat, seen) &&
-        stat.changedMs === seen.changedMs && stat.bytes === seen.bytes
-      if (isSame) return this.#fault
-      this.#seen = undefined
-      this.#fault = this.#lackOf(readKeyFile(this.#files, this.#path))
-      // It may change again within the same tick of its file system's clock.
-      if (stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS) this.#seen = stat
+      const stat = files.stat(path)
+      if (isSameFile(stat, seen) && stat?.ctimeMs === seen?.ctimeMs && stat?.size === seen?.size) return fault
+      const found = readKeyFile(files, path)
+      const missing = [...needed].filter(name => found?.find(name) === undefined)
+      const what = `${missing.length === 1 ? 'key' : 'the keys'} ${missing.join(', ')}`
+      fault = missing.length === 0 ? undefined : `${path} no longer holds ${what}; put back the file that does`
+      seen = stat
     } catch (error) {
-      this.#seen = undefined
-      this.#fault = error instanceof Failure ? error.message : fileFault(this.#files, error, this.#path)
+      seen = undefined
+      fault = error instanceof Failure ? error.message : fileFault(files, error, path)
     }
-    return this.#fault
-  }
-
-  #lackOf(found: Keyring | undefined): string | undefined {
-    const missing = [...this.names].filter(name => found?.find(name) === undefined)
-    if (missing.length === 0) return undefined
-    const what = missing.length === 1 ? 'key' : 'the keys'
-    return `${this.#path} no longer holds ${what} ${missing.join(', ')}; put back the file that does`
+    return fault
   }
 }

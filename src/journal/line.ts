@@ -9,7 +9,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
-import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
+import { MAX_LINE_BYTES } from '../limits.ts'
 import type { EncodedEvent, JournalRecord } from './journal.ts'
 import type { Key } from './keys.ts'
 
@@ -24,6 +24,7 @@ const STARTS_WRITE = 0x80
 const HEAD = new RegExp('^(\\{"seq":([1-9][0-9]{0,15})' +
   ',"time":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
   ',"type":"([a-z]+\\.[a-z]+)","by":(null|[1-9][0-9]{0,15}),"key":"([0-9a-f]{8})"),"sealed":"')
+const TAIL = /^","hash":"[0-9a-f]{64}"\}$/
 const TAIL_BYTES = '","hash":""}'.length + 64
 
 /** Neither hash nor seal is verified. */
@@ -38,52 +39,33 @@ export interface Line {
   readonly hash: string
   /** Ends the seal's additional data. */
   readonly sealedHead: string
-  /** Covered by the hash. */
-  readonly hashedHead: string
+  readonly text: string
 }
 
 /** Undefined if too long, or not exactly of the form. */
 export function parseLine(text: string): Line | undefined {
   if (text.length > MAX_LINE_BYTES) return undefined
   const head = HEAD.exec(text)
-  const hasHash = text.endsWith('"}') && text.startsWith('","hash":"', text.length - TAIL_BYTES)
-  if (head === null || !hasHash) return undefined
-  const ownHash = text.slice(-66, -2)
-  if (!isHexadecimal(ownHash)) return undefined
+  if (head === null || !TAIL.test(text.slice(-TAIL_BYTES))) return undefined
   const base64 = text.slice(head[0].length, -TAIL_BYTES)
   const sealed = Buffer.from(base64, 'base64')
-  if (sealed.length < NONCE_BYTES + TAG_BYTES || !isExact(base64, sealed.length)) return undefined
+  // The decoder takes other spellings, too.
+  if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
   const [, sealedHead = '', seq, time = '', type = '', by, key = ''] = head
   return {
     seq: Number(seq), time, type, by: by === 'null' ? null : Number(by), key, sealed,
-    hash: ownHash, sealedHead, hashedHead: text.slice(0, 1 - TAIL_BYTES)
+    hash: text.slice(-66, -2), sealedHead, text
   }
-}
-
-// A regular expression takes ten times as long.
-function isHexadecimal(text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (!((unit >= 0x30 && unit <= 0x39) || (unit >= 0x61 && unit <= 0x66))) return false
-  }
-  return true
-}
-
-const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-
-/** Node's decoder skips unknown characters (then bytes are missing), and takes `-`, `_`, and set unused bits. */
-function isExact(base64: string, bytes: number): boolean {
-  const padding = Number(base64.endsWith('=')) + Number(base64.endsWith('=='))
-  if (bytes !== base64.length / 4 * 3 - padding || base64.includes('-') || base64.includes('_')) return false
-  const last = BASE64.indexOf(base64[base64.length - 1 - padding]!)
-  return last % (1 << 2 * padding) === 0
 }
 
 export function startsWrite(line: Line): boolean { return (line.sealed[0]! & STARTS_WRITE) !== 0 }
 
-export function isChained(line: Line, previousHash: string): boolean {
-  return line.hash === chainHash(previousHash, line.hashedHead)
+/** The hash that the line must have. */
+export function hashOf({ text }: Line, previousHash: string): string {
+  return chainHash(previousHash, text.slice(0, 1 - TAIL_BYTES))
 }
+
+export function isChained(line: Line, previousHash: string): boolean { return line.hash === hashOf(line, previousHash) }
 
 /** Damage never makes a hash follow by chance: a newer version wrote it. */
 export function isOfNewerForm(text: string, previousHash: string): boolean {
@@ -92,18 +74,7 @@ export function isOfNewerForm(text: string, previousHash: string): boolean {
 }
 
 function chainHash(previousHash: string, hashedHead: string): string {
-  return hash('sha256', chained(previousHash, hashedHead), 'hex')
-}
-
-const scratch = Buffer.allocUnsafeSlow(READ_CHUNK_BYTES)
-
-/** Valid until the next call. */
-function chained(previousHash: string, head: string): Buffer {
-  const length = previousHash.length + head.length
-  const bytes = length <= scratch.length ? scratch.subarray(0, length) : Buffer.allocUnsafeSlow(length)
-  bytes.write(previousHash, 'latin1')
-  bytes.write(head, previousHash.length, 'latin1')
-  return bytes
+  return hash('sha256', Buffer.from(previousHash + hashedHead, 'latin1'), 'hex')
 }
 
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
@@ -122,7 +93,7 @@ export function sealLine(
   const sealedHead = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${key.name}"`
   nonce[0] = startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
-  cipher.setAAD(chained(previousHash, sealedHead))
+  cipher.setAAD(Buffer.from(previousHash + sealedHead, 'latin1'))
   const ciphertext = cipher.update(json, 'utf8')
   cipher.final()
   const sealed = Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
@@ -131,18 +102,11 @@ export function sealLine(
   return [`${hashedHead},"hash":"${ownHash}"}`, ownHash]
 }
 
-export interface Batch {
-  readonly records: readonly JournalRecord[]
-  /** Without line ends; ASCII. */
-  readonly lines: readonly string[]
-  readonly head: string
-}
-
-/** `seq` and `head`: of the record before. */
+/** `seq` and `head`: of the record before. Lines come without their ends. */
 export function sealBatch(
   events: readonly EncodedEvent[], seq: number, head: string,
   { time, key, nonce }: { readonly time: string, readonly key: Key, readonly nonce: () => Buffer }
-): Batch {
+): { readonly records: readonly JournalRecord[], readonly lines: readonly string[], readonly head: string } {
   const records: JournalRecord[] = []
   const lines: string[] = []
   for (const { type, by, data, json } of events) {
@@ -170,7 +134,7 @@ export function openLine({ sealed, sealedHead }: Line, previousHash: string, key
   try {
     const end = sealed.length - TAG_BYTES
     const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES))
-    decipher.setAAD(chained(previousHash, sealedHead))
+    decipher.setAAD(Buffer.from(previousHash + sealedHead, 'latin1'))
     decipher.setAuthTag(sealed.subarray(end))
     const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
     decipher.final() // throws unless the tag is right; gives no bytes

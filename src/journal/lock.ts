@@ -121,8 +121,7 @@ async function deadSockets(files: Files, folder: string, own?: string): Promise<
 
 function isStill(files: Files, path: string, own: FileStat): boolean {
   try {
-    const found = files.stat(path)
-    return found !== undefined && isSameFile(found, own)
+    return isSameFile(files.stat(path), own)
   } catch {
     return false
   }

@@ -42,7 +42,7 @@ export function readJournal(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, options: ReadOptions = {}
 ): Recovered {
   const { onProgress = () => {}, endBytes = Infinity } = options
-  const bytes = Math.min(endBytes, files.stat(path)?.bytes ?? 0)
+  const bytes = Math.min(endBytes, files.stat(path)?.size ?? 0)
   const steps = readInSteps(files, path, keys, onLine, endBytes)
   try {
     for (let step = steps.next(); ; step = steps.next()) {
@@ -58,8 +58,7 @@ export function readJournal(
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
-  const reading = new Reading(path, keys, onLine)
-  const { found } = reading
+  const { found, take, end } = reading(path, keys, onLine)
   const descriptor = files.openToRead(path)
   try {
     let unread = Buffer.alloc(0)
@@ -70,101 +69,89 @@ export function * readInSteps(
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
       if (read <= 0) break
       unread = Buffer.concat([unread, piece.subarray(0, read)])
-      const { lines, texts, bytes, isMalformed } = linesOf(unread)
-      reading.take(lines, texts)
+      const { lines, bytes, isMalformed } = linesOf(unread)
+      take(lines)
       unread = unread.subarray(bytes)
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
       yield { ...found }
     }
     let tail = '' // a character for each byte
-    const end = unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
-    for (const [piece] of piecesOf(files, descriptor, found.goodBytes, end)) tail += piece.toString('latin1')
-    reading.end(tail)
+    const tailEnd = unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+    for (const piece of piecesOf(files, descriptor, found.goodBytes, tailEnd)) tail += piece.toString('latin1')
+    end(tail)
     return { ...found, tornBytes: tail.length }
   } finally {
     files.close(descriptor)
   }
 }
 
-class Reading {
-  readonly found = {
-    records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0,
-    keyNames: new Set<string>()
-  }
-  readonly #path: string
-  readonly #keys: KeyFinder
-  readonly #onLine: OnLine
-  /** Written again, and still without `journal.whole`. */
-  #isPart = false
+interface Reading {
+  readonly found: Recovered
+  take(lines: readonly Line[]): void
+  /** Throws unless the journal may end so. */
+  end(tail: string): void
+}
 
-  constructor(path: string, keys: KeyFinder, onLine: OnLine) {
-    this.#path = path
-    this.#keys = keys
-    this.#onLine = onLine
+function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
+  const keyNames = new Set<string>()
+  const found = {
+    records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0, keyNames
   }
-
-  take(lines: readonly Line[], texts: readonly string[]): void {
-    const { found } = this
-    const { read, fault } = verifyAll(lines, found.records + 1, found.head, this.#keys, this.#path)
+  let isPart = false // written again, and still without `journal.whole`
+  const refusal = (code: 'journal-damaged' | 'journal-newer', what: string): Failure => {
+    const where = `${path}, line ${found.records + 1} at byte ${found.goodBytes}`
+    return new Failure(code, `${where}: ${what}; ${WAYS_ON[code]}`)
+  }
+  const take = (lines: readonly Line[]): void => {
+    const { records, fault } = verifyAll(lines, found.records, found.head, keys, path)
     try {
-      for (const [i, record] of read.entries()) {
+      for (const [i, record] of records.entries()) {
         const line = lines[i]!
-        this.#isPart = isStillPart(this.#isPart, record)
-        this.#onLine(record, texts[i]!)
+        isPart = isStillPart(isPart, record)
+        onLine(record, line.text)
         if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
         found.records++
         found.head = line.hash
         found.time = line.time
-        found.goodBytes += texts[i]!.length + 1
-        found.keyNames.add(line.key)
+        found.goodBytes += line.text.length + 1
+        keyNames.add(line.key)
       }
       if (fault !== undefined) throw fault
     } catch (error) {
-      if (error instanceof Failure && error.code === 'journal-newer') throw this.#refusal(error.code, error.detail)
+      if (error instanceof Failure && error.code === 'journal-newer') throw refusal(error.code, error.detail)
       // The system's errors are no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
-      throw this.#refusal('journal-damaged', (error as Error).message)
+      throw refusal('journal-damaged', (error as Error).message)
     }
   }
-
-  /** Throws unless the journal may end so. */
-  end(tail: string): void {
-    const { head, goodBytes, records } = this.found
-    if (this.#isPart) throw this.#refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
+  const end = (tail: string): void => {
+    const { head, goodBytes, records } = found
+    if (isPart) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
     if (tail === '') return
     const [line] = tail.split('\n', 1)
     if (line!.length < tail.length && isOfNewerForm(line!, head)) {
-      throw this.#refusal('journal-newer', 'this version does not know the form of the line')
+      throw refusal('journal-newer', 'this version does not know the form of the line')
     }
     const fault = tornFault(tail, goodBytes, records + 1)
     if (fault === undefined) return
-    throw this.#refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+    throw refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
   }
-
-  #refusal(code: 'journal-damaged' | 'journal-newer', what: string): Failure {
-    const { records, goodBytes } = this.found
-    return new Failure(code, `${this.#path}, line ${records + 1} at byte ${goodBytes}: ${what}; ${WAYS_ON[code]}`)
-  }
+  return { found, take, end }
 }
 
-function linesOf(bytes: Buffer): {
-  readonly lines: readonly Line[]
-  readonly texts: readonly string[]
-  readonly bytes: number
-  readonly isMalformed: boolean
-} {
+/** `bytes`: of the lines, which end before one that is malformed. */
+function linesOf(
+  unread: Buffer
+): { readonly lines: readonly Line[], readonly bytes: number, readonly isMalformed: boolean } {
   const lines: Line[] = []
-  const texts: string[] = []
-  let start = 0
-  for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
-    const text = bytes.toString('latin1', start, end)
-    const line = parseLine(text)
-    if (line === undefined) return { lines, texts, bytes: start, isMalformed: true }
+  let bytes = 0
+  for (let end = unread.indexOf(LINE_FEED); end >= 0; end = unread.indexOf(LINE_FEED, bytes)) {
+    const line = parseLine(unread.toString('latin1', bytes, end))
+    if (line === undefined) return { lines, bytes, isMalformed: true }
     lines.push(line)
-    texts.push(text)
-    start = end + 1
+    bytes = end + 1
   }
-  return { lines, texts, bytes: start, isMalformed: false }
+  return { lines, bytes, isMalformed: false }
 }
 
 /**
@@ -182,46 +169,40 @@ function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boole
   return false
 }
 
-/** Doing each step for all lines takes a seventh less time. */
-function verifyAll(
-  lines: readonly Line[], seq: number, head: string, keys: KeyFinder, path: string
-): { readonly read: readonly JournalRecord[], readonly fault: unknown } {
-  const read: JournalRecord[] = []
+/**
+ * `count` and `head`: of the records before. Gives those before the first fault. To check all hashes before the first
+ * seal takes a seventh less time.
+ */
+export function verifyAll(
+  lines: readonly Line[], count: number, head: string, keys: KeyFinder, path: string
+): { readonly records: readonly JournalRecord[], readonly fault: unknown } {
+  const headBefore = (i: number): string => i === 0 ? head : lines[i - 1]!.hash
+  const records: JournalRecord[] = []
+  let chained = 0
   let fault: unknown
-  let end = lines.length
-  const each = (step: (line: Line, seq: number, previousHash: string) => void): void => {
-    let previousHash = head
-    for (let i = 0; i < end; i++) {
-      try {
-        step(lines[i]!, seq + i, previousHash)
-      } catch (error) {
-        fault = error
-        end = i
-      }
-      previousHash = lines[i]!.hash
+  try {
+    for (; chained < lines.length; chained++) {
+      const line = lines[chained]!
+      if (line.seq !== count + chained + 1) throw new Error(`its seq is ${line.seq}`)
+      if (!isChained(line, headBefore(chained))) throw new Error('its hash does not follow from the line before it')
     }
+  } catch (error) {
+    fault = error
   }
-  each(checkChain)
-  each((line, seq, previousHash) => { read.push(openRecord(line, seq, previousHash, keys, path)) })
-  return { read, fault }
+  try {
+    for (let i = 0; i < chained; i++) records.push(openRecord(lines[i]!, headBefore(i), keys, path))
+  } catch (error) {
+    fault = error
+  }
+  return { records, fault }
 }
 
-/** Throws the line's fault, or `key-unknown`, which names the journal. */
-export function verified(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
-  checkChain(line, seq, previousHash)
-  return openRecord(line, seq, previousHash, keys, path)
-}
-
-function checkChain(line: Line, seq: number, previousHash: string): void {
-  if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
-  if (!isChained(line, previousHash)) throw new Error('its hash does not follow from the line before it')
-}
-
-function openRecord(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
-  const key = keys.find(line.key)
+function openRecord(line: Line, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
+  const { seq, time, type, by, key: name } = line
+  const key = keys.find(name)
   if (key === undefined) {
     const has = keys.names === undefined ? '' : `; the key file has ${keys.names.join(', ')}`
-    throw new Failure('key-unknown', `${path}, line ${seq} needs key ${line.key}${has}`)
+    throw new Failure('key-unknown', `${path}, line ${seq} needs key ${name}${has}`)
   }
-  return { seq, time: line.time, type: line.type, by: line.by, data: openLine(line, previousHash, key) }
+  return { seq, time, type, by, data: openLine(line, previousHash, key) }
 }

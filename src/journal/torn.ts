@@ -67,7 +67,7 @@ function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number):
  * its sectors with old ones.
  */
 export function cutBack(files: Files, file: Descriptor, bytes: number): void {
-  const size = files.openStat(file).bytes
+  const size = files.openStat(file).size
   const blockEnd = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
   // First the last block's rest: a tail that begins with zeros within a block is no record. If the good bytes end with
   // a block, zeros would look like a lost block, and no old bytes share it.
@@ -87,9 +87,11 @@ export function cutBack(files: Files, file: Descriptor, bytes: number): void {
  */
 export function settle(files: Files, file: Descriptor, from: number): void {
   const isSynced = trySync(() => files.syncOpen(file))
-  const lastBlock = Math.floor(Math.max(0, files.openStat(file).bytes - 1) / BLOCK_BYTES) * BLOCK_BYTES
-  for (const [piece, at] of piecesOf(files, file, isSynced ? from : Math.min(from, lastBlock))) {
+  const lastBlock = Math.floor(Math.max(0, files.openStat(file).size - 1) / BLOCK_BYTES) * BLOCK_BYTES
+  let at = isSynced ? from : Math.min(from, lastBlock)
+  for (const piece of piecesOf(files, file, at)) {
     writeAll(files, file, piece, at)
+    at += piece.length
   }
 }
 

@@ -76,7 +76,7 @@ function syncNames(files: Files, folder: string): void {
 /** The second name is durable before the rename removes the first. */
 function replace(files: Files, part: string, path: string, old: FileStat, keepsAs: string | undefined): void {
   const now = files.stat(path)
-  if (now === undefined || !isSameFile(now, old) || now.bytes !== old.bytes) {
+  if (now === undefined || !isSameFile(now, old) || now.size !== old.size) {
     throw Object.assign(new Error(`${path} was changed by another program`), { code: 'ESTALE' })
   }
   if (keepsAs !== undefined) files.link(path, keepsAs)

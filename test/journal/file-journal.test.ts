@@ -166,18 +166,6 @@ test('while the newest write has found no room the status says since when, and t
   assert.match(warnings.join('\n'), /found no room \(ENOSPC\) and was cut back; changes fail until there is\n.* has room again/)
 })
 
-test('a write is cut back, again and again, though all other descriptors are in use', async t => {
-  const { journal, folder, faulty } = await openFaulty(t)
-  for (const code of ['ENOSPC', 'EFBIG']) {
-    faulty.fail({ of: 'append', code })
-    faulty.beforeAppend = () => { faulty.maxOpen = faulty.open.size }
-    assert.deepEqual([await commitAll(journal, [1]), faulty.maxOpen], [['write-failed'], faulty.open.size])
-    faulty.beforeAppend = () => {}
-    faulty.maxOpen = Infinity
-  }
-  assert.deepEqual([await commitAll(journal, [2]), await recovered(folder)], [['done'], [2]])
-})
-
 for (const [what, fail, fault] of [
   ...['EIO', 'ENODATA', 'EREMOTEIO', 'ETIMEDOUT', 'EINTR'].map(code => [
     `an error of the device (${code})`, (faulty: FaultyFiles) => faulty.fail({ of: 'append', code }),

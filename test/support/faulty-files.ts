@@ -35,8 +35,6 @@ export class FaultyFiles {
   /** Called when an append is on the disk, before its caller knows. */
   afterAppend: () => void = () => {}
   failed: string | undefined
-  /** With that many descriptors open, what needs a further one fails. */
-  maxOpen: number = Infinity
   #faults: { fault: Fault, seen: number }[] = []
   #shortBytes: number | undefined
   #held: { reached(): void, readonly released: Promise<void> } | undefined
@@ -69,9 +67,6 @@ export class FaultyFiles {
       if (error?.isCrash === true && kind === 'close') act(...given)
       if (error?.isCrash === true && kind === 'appendSync') act(given[0], halfOf(given[1] as Buffer))
       if (error !== undefined) throw error
-      if (this.open.size >= this.maxOpen && /^(open|create)To|^(read|list|sync)$/.test(kind)) {
-        throw Object.assign(new Error('no descriptor is free'), { code: 'EMFILE' })
-      }
       const result = act(...given)
       if (/^(open|create)To/.test(kind)) this.open.add(result as Descriptor)
       return result

@@ -9,7 +9,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import { FileJournal, openOwn, type FolderOptions } from '../../src/journal/file-journal.ts'
+import { FileJournal, type FolderOptions } from '../../src/journal/file-journal.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
 import {
@@ -116,12 +116,11 @@ export async function startAndStop(folder: string, options: OpenOptions = {}): P
 /** A new journal as version 1.0 began it: with nothing, so that the first event is in the first line. */
 export function beginEmpty(options: FolderOptions, apply: Apply): FileJournal {
   const { files, folder, keyFile } = options
-  const path = journalPath(folder)
   writeKeys(folder, randomBytes(32))
   putJournal(folder, '')
   const end = { records: 0, head: FIRST_HASH, goodBytes: 0, time: null }
-  const [own, keys] = [openOwn(files, path), readKeyFile(files, keyFile)!]
-  return new FileJournal(options, apply, { path, isNew: true, own, end, keys, usedKeys: [], fault: undefined })
+  const [path, keys] = [journalPath(folder), readKeyFile(files, keyFile)!]
+  return new FileJournal(options, apply, { path, isNew: true, end, keys, usedKeys: [], fault: undefined })
 }
 
 /** Writes a journal: each item is the events of a write. Gives its bytes; the journal is closed. */

@@ -300,7 +300,7 @@ export class SimulatedDisk implements Files {
 
 function statOf(inode: Inode): FileStat {
   const { number, links, cache, mode } = inode
-  return { isFile: true, device: 1, inode: number, links, bytes: cache.length, owner: 0, group: 0, mode, changedMs: 0 }
+  return { isFile: () => true, dev: 1, ino: number, nlink: links, size: cache.length, uid: 0, gid: 0, mode, ctimeMs: 0 }
 }
 
 function systemError(code: string): Error { return Object.assign(new Error(code), { code }) }

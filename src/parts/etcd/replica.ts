@@ -2,7 +2,7 @@
 import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
-import { verified, type OnLine } from '../../journal/recover.ts'
+import { verifyAll, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
 interface Place extends Stored {
@@ -55,12 +55,8 @@ export class Replica {
       new Failure('journal-damaged', `${this.#name}, record ${seq}: ${systemCode(error)}`, { cause: error })
     const line = parseLine(text)
     if (line === undefined) throw damage('it is not a line of a journal')
-    let read
-    try {
-      read = verified(line, seq, this.head, this.#keys, this.#name)
-    } catch (error) {
-      throw error instanceof Failure ? error : damage(error)
-    }
+    const { records: [read], fault } = verifyAll([line], seq - 1, this.head, this.#keys, this.#name)
+    if (read === undefined) throw fault instanceof Failure ? fault : damage(fault)
     try {
       this.#apply(read, text)
     } catch (error) {

@@ -5,7 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
-import { KeyWatch, readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
+import { readKeyFile, watchKeys, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
 import { addKey } from '../new-keys.ts'
 import type { Rotated } from '../operation.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
@@ -17,14 +17,14 @@ export class Sealing implements KeyFinder {
   readonly #log: EtcdLog
   #keys: Keyring
   readonly #needed = new Set<string>()
-  #watch: KeyWatch
+  #watched = 0
+  #lack: () => string | undefined = () => undefined
 
   constructor(files: Files, keyFile: string, keys: Keyring, log: EtcdLog) {
     this.#files = files
     this.#keyFile = keyFile
     this.#keys = keys
     this.#log = log
-    this.#watch = this.#watched()
   }
 
   /** Throws `key-unknown` without the file or its key, and as `readKeyFile` does. */
@@ -41,8 +41,9 @@ export class Sealing implements KeyFinder {
   fault(): Failure | undefined {
     try {
       this.key()
-      if (this.#watch.names.size < this.#needed.size) this.#watch = this.#watched()
-      const lack = this.#watch.fault()
+      if (this.#watched < this.#needed.size) this.#lack = watchKeys(this.#files, this.#keyFile, this.#needed)
+      this.#watched = this.#needed.size
+      const lack = this.#lack()
       return lack === undefined ? undefined : new Failure('key-unknown', lack)
     } catch (error) {
       return error as Failure
@@ -72,8 +73,6 @@ export class Sealing implements KeyFinder {
     }
     return { key: name, seals: true }
   }
-
-  #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed) }
 
   #read(name: string): Keyring {
     const keys = readKeyFile(this.#files, this.#keyFile)

@@ -118,7 +118,7 @@ export class StoreAccess implements Reached {
     this.#assertJournal()
     const path = join(this.#folder, JOURNAL_FILE)
     const file = disk.stat(path)!
-    return { path, keyFile: this.#keyFile, bytes: file.bytes, file }
+    return { path, keyFile: this.#keyFile, bytes: file.size, file }
   }
 
   async alone<T>(work: () => Promise<T>): Promise<T> {
@@ -172,7 +172,7 @@ export class StoreAccess implements Reached {
     // A set-group-ID folder, as Kubernetes' fsGroup makes, is shared on purpose: the journal's owner counts.
     const isShared = folder !== undefined && (folder.mode & SET_GROUP) !== 0
     const owned = isShared ? join(this.#folder, JOURNAL_FILE) : this.#folder
-    const owner = disk.stat(owned)?.owner
+    const owner = disk.stat(owned)?.uid
     if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(owned)
   }
 
@@ -255,15 +255,15 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
 /** Another user's socket would be told passwords. Root may use the socket of the owner of folder or journal. */
 function assertOwnSocket(files: Files, folder: string, socket: string): void {
   const user = process.geteuid?.()
-  const owner = files.stat(socket)?.owner
+  const owner = files.stat(socket)?.uid
   if (user === undefined || owner === undefined || owner === user) return
-  if (user === 0 && [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.owner === owner)) return
+  if (user === 0 && [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.uid === owner)) return
   const how = 'if that is the service, run the command as that user; if not, stop the process that listens there'
   throw new OperatorError(`user ${owner} listens on ${socket}: ${how}`)
 }
 
 function notOwner(path: string): OperatorError {
-  const { owner, group } = disk.stat(path)!
+  const { uid: owner, gid: group } = disk.stat(path)!
   return new OperatorError(`${path} belongs to user ${owner}: run the command as that user, such as setpriv ` +
     `--reuid=${owner} --regid=${group} --clear-groups COMMAND, sudo -u '#${owner}' COMMAND, or docker exec -u ${owner}`)
 }

@@ -172,7 +172,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     const target = path
     secondName(store.files, path)
     const old = store.files.stat(target)
-    const isEmpty = old === undefined || old.bytes === 0 || isJustBegun(store.files, target, old.bytes)
+    const isEmpty = old === undefined || old.size === 0 || isJustBegun(store.files, target, old.size)
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
     const source = store.files.real(status.path)
     if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {

@@ -46,7 +46,7 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
   const path = resolve(file)
   const stat = store.files.stat(path)
   if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
-  return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes, file: stat }
+  return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.size, file: stat }
 }
 
 const PACKED: readonly (readonly [bytes: string, name: string])[] = [
@@ -60,7 +60,7 @@ export function assertNotPacked(files: Files, path: string, what: string = 'a jo
   const start = Buffer.alloc(8)
   const descriptor = files.openToRead(path)
   try {
-    if (files.stat(path)?.isFile === true) files.readAt(descriptor, start, 0)
+    if (files.stat(path)?.isFile() === true) files.readAt(descriptor, start, 0)
   } finally {
     files.close(descriptor)
   }

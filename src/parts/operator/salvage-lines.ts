@@ -55,7 +55,7 @@ export function * remainsOf(
 
 /** Each chunk is valid until the next. */
 function * chunksOf(files: Files, path: string, unreadable: (bytes: number) => void): Generator<Buffer, void, void> {
-  const bytes = files.stat(path)?.bytes ?? 0
+  const bytes = files.stat(path)?.size ?? 0
   const whole = Buffer.allocUnsafe(READ_CHUNK_BYTES)
   const descriptor = files.openToRead(path)
   try {

@@ -2,11 +2,9 @@
  * Rebuilds the state of a damaged journal without guesses: records that do not fit are put aside, ids that may have
  * been given stay unused, and access that may have ended stays ended.
  */
-import { Buffer } from 'node:buffer'
-import { hash as digest } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
-import { FIRST_HASH, isChained, openLine, type Line } from '../../journal/line.ts'
+import { FIRST_HASH, hashOf, isChained, openLine, type Line } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
 import { assertKnownEvent, event, isOfEntries, type Events } from '../../store/events.ts'
 import { State } from '../../store/state.ts'
@@ -126,13 +124,13 @@ export class Salvaging {
 
   /** Undefined if the line follows neither hash, or its key is missing. */
   #open(line: Line): JournalRecord | undefined {
-    const { seq, time, type, by, hashedHead } = line
+    const { seq, time, type, by } = line
     const key = this.#keys.find(line.key)
     if (key === undefined) this.#locked = line
     for (const before of key === undefined ? [] : new Set([this.#hash, this.head])) {
       try {
         const data = openLine(line, before, key!)
-        this.#hash = digest('sha256', Buffer.from(before + hashedHead, 'latin1'), 'hex')
+        this.#hash = hashOf(line, before)
         return { seq, time, type, by, data }
       } catch {
         // the other hash may open it

@@ -49,7 +49,7 @@ interface Salvaged {
 export function openable(
   files: Files, path: string, keys: KeyFinder, head?: string, onProgress: (share: number) => void = () => {}
 ): { readonly made: Salvaging, readonly bytes: number, readonly unreadableBytes: number } {
-  const bytes = files.stat(path)?.bytes ?? 0
+  const bytes = files.stat(path)?.size ?? 0
   const made = new Salvaging(keys, head)
   let [reported, unreadableBytes] = [0, 0]
   for (const remains of remainsOf(files, path, count => { unreadableBytes += count })) {

@@ -47,7 +47,6 @@ export async function statusWithFile(
 }
 
 function assertSame(files: Files, { path, file }: JournalStatus): void {
-  const now = file && files.stat(path)
-  if (file === undefined || (now !== undefined && isSameFile(now, file))) return
+  if (file === undefined || isSameFile(files.stat(path), file)) return
   throw new WrittenAgain(`${path} was written again meanwhile; run the command again`)
 }

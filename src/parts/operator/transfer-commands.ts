@@ -64,7 +64,7 @@ function named(lines: readonly number[], unit: string): string {
 }
 
 function readFile(path: string): Buffer {
-  const bytes = disk.stat(path)?.bytes ?? 0
+  const bytes = disk.stat(path)?.size ?? 0
   if (bytes > MAX_IMPORT_FILE_BYTES) {
     throw new OperatorError(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
   }
