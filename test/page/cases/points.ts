@@ -119,6 +119,17 @@ inBrowser('who was elsewhere since a copy finds the clipboard as it is, and is t
   await browser.until("return done.at(-1) === ''")
 })
 
+inBrowser('who was elsewhere for a moment only finds the clipboard as it is, too', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return isDue(30000) && done.length === 1')
+  await browser.run("dispatchEvent(new Event('blur')); dispatchEvent(new Event('focus'))")
+  await told(browser, 'La contraseña puede seguir en el portapapeles')
+  assert.equal(await browser.run('return isDue(30000)'), false, 'and nothing clears it later')
+  assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto'])
+})
+
 inBrowser('who stayed on the page has the clipboard cleared after a while; the page never reads it', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await holdClipboard(browser)
@@ -177,6 +188,7 @@ inBrowser('a password that was copied is cleared after a logout, too', CHROMIUM,
   await browser.until('return done.length === 1')
   await browser.run("document.getElementById('logout').click()")
   await browser.find('#login')
+  assert.equal(await browser.run('return done.length'), 1, 'not before its time')
   await pass(browser, 30_000)
   await browser.until("return done.at(-1) === ''")
 })
