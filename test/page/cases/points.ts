@@ -215,7 +215,7 @@ inBrowser('what is common or short is warned of, what was typed has no meter, wh
   await browser.click('#create')
   const said = (): Promise<string> => textOf(browser, '.field:has(#password)')
   for (const [text, word] of [['Empresa2026*', /más usadas/], ['corta', /Corta/], ['qm7 4tz 9wp', /Corta/], ['qm7 4tz 9wpk', /^Contraseña\s*$/],
-    ['correcthorsebatterystaple', /más usadas/],
+    ['correcthorsebatterystaple', /más usadas/], ['P@ssw0rd12345', /más usadas/],
     ['zanahorias y barcos', /^Contraseña\s*$/]] as const) {
     await browser.fill('#password', text)
     await browser.until('return new RegExp(arguments[0]).test(document.querySelector(".field:has(#password)").innerText)', word.source)
