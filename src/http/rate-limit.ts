@@ -3,7 +3,9 @@
  * two generations: a client that is seen moves to the younger. If the younger is full, or a window old, it replaces the
  * older, so memory is bounded.
  */
-import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS as WINDOW_SECONDS } from '../limits.ts'
+import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS } from '../limits.ts'
+
+const WINDOW_SECONDS = RATE_LIMIT_WINDOW_SECONDS
 
 export interface Verdict {
   readonly allowed: boolean

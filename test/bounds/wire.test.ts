@@ -145,6 +145,7 @@ const SHOWN: { readonly [bound: string]: string } = {
   MAX_RATE_LIMIT_CLIENTS: 'api/rate-limit',
   MAX_SMALL_PIECES: 'bodies in one-byte chunks',
   MAX_UNSENT_BYTES: 'http/send',
+  RATE_LIMIT_WINDOW_SECONDS: 'api/rate-limit',
   REQUEST_TIMEOUT_MS: 'program/hostile',
   SEND_BYTES: 'the list, not read',
   SEND_COPIED_BYTES: 'the list, not read',
