@@ -81,6 +81,23 @@ test('a compacted journal of the version before is read, and of its checkpoint n
   assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^2 records/, 'whole lines that are gone were not noted')
 })
 
+test('the record that says a journal is whole is right about how many come before it, and stands once', t => {
+  const folder = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(folder, secret)
+  const [rewritten, noted] = [{ type: 'journal.rewritten', data: {} }, { type: 'test.noted', data: 1 }]
+  const whole = (records: number): { type: string, data: object } => ({ type: 'journal.whole', data: { records } })
+  for (const [records, fault] of [
+    [[rewritten, noted, whole(2)], undefined], [[rewritten, noted, whole(1)], 3], [[rewritten, noted, whole(3)], 3], [[noted, whole(1)], 2],
+    [[rewritten, noted, whole(2), noted, whole(4)], 5]
+  ] as const) {
+    const lines = referenceLines(secret, records.map(record => [record]))
+    putJournal(folder, bytesOf(lines))
+    const verdict = verdictOf(journalPath(folder), keyPath(folder))
+    assert.match(verdict, fault === undefined ? /^3 records/ : new RegExp(`^line ${fault} at byte ${offsetOf(lines, fault)}$`), JSON.stringify(records))
+  }
+})
+
 test('that a journal was written again is said by its first record alone', t => {
   const folder = freshFolder(t)
   const secret = randomBytes(32)
