@@ -131,6 +131,25 @@ test('changed is when the password was set: no other edit moves it, and compacti
   await store.close()
 })
 
+test('the second entry with a password, or the last but one that had it, changes the count of the other on another page', async () => {
+  const store = memoryStore()
+  const list = listingOf(store.state.entries)
+  const counts = async (): Promise<unknown> => {
+    const rows = JSON.parse(Buffer.concat([...await list(true)]).toString()) as { readonly id: number, readonly reused?: number }[]
+    return rows.flatMap(({ id, reused }) => reused === undefined ? [] : [[id, reused]])
+  }
+  for (let n = 1; n <= LIST_PAGE_ENTRIES + 2; n++) await createEntry(store, fields(`${n}`), null)
+  assert.deepEqual(await counts(), [])
+  for (const [id, password, shown] of [
+    [LIST_PAGE_ENTRIES + 1, '1', [[1, 1], [LIST_PAGE_ENTRIES + 1, 1]]],
+    [LIST_PAGE_ENTRIES + 2, '1', [[1, 2], [LIST_PAGE_ENTRIES + 1, 2], [LIST_PAGE_ENTRIES + 2, 2]]],
+    [LIST_PAGE_ENTRIES + 2, 'x', [[1, 1], [LIST_PAGE_ENTRIES + 1, 1]]], [LIST_PAGE_ENTRIES + 1, 'y', []]
+  ] as const) {
+    await updateEntry(store, id, { password }, null)
+    assert.deepEqual(await counts(), shown, password)
+  }
+})
+
 test('whatever changes, both forms are what a look at every entry gives', async t => {
   const random = randomOf(t)
   const store = memoryStore()

@@ -153,6 +153,10 @@ test('addresses are compared without case: one user, and a login in any case', a
   assert.equal(await store.accounts.addUser('ANA@Example.Org', 'Other', [], PASSWORD), undefined)
   assert.equal(store.accounts.users().length, 1)
   assert.equal((await store.accounts.login('AnA@eXample.org', PASSWORD, undefined))?.user.id, 1)
+  const bea = await store.accounts.addUser('Bea@Example.org', undefined, undefined, PASSWORD)
+  assert.equal(bea?.email, 'bea@example.org')
+  assert.ok(await store.accounts.login('BEA@example.org', PASSWORD, undefined))
+  assert.equal(await store.accounts.removeUser('bea@EXAMPLE.org'), true)
 })
 
 test('of two users of one address added at once, one is', async () => {
