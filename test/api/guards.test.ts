@@ -63,9 +63,12 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     [false, true, 'HTTPS', 204], [false, true, 'http', 403], [false, true, undefined, 403]
   ] as const) {
     const options = { asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
-    const fields = { host: 'a', 'x-forwarded-proto': forwardedProto }
-    assert.equal((await answered(options, fields, { isSecure })).status, status, `${isSecure} ${isProxy} ${forwardedProto}`)
-    assert.equal((await answered(options, fields, { isSecure, allowsHttp: true })).status, 204)
+    // Whose request it is makes no difference: a client that is trusted as well, or, as in most cases, is not.
+    for (const client of [undefined, '127.0.0.1', '192.0.2.1']) {
+      const fields = { host: 'a', 'x-forwarded-proto': forwardedProto, 'x-forwarded-for': client }
+      assert.equal((await answered(options, fields, { isSecure })).status, status, `${isSecure} ${isProxy} ${forwardedProto} ${client}`)
+      assert.equal((await answered(options, fields, { isSecure, allowsHttp: true })).status, 204)
+    }
   }
 })
 

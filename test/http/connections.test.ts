@@ -304,6 +304,19 @@ test('who ends its side in a body that was refused while it was read is let go a
   assert.ok(performance.now() - beganMs < 30_000) // the timeouts take 65 s
 })
 
+test('a client that stays, silent or now and then with a byte, behind an answer that ends its connection is let go', async t => {
+  const listener = await listening(t, (_request, response) => sendReply(response, { status: 200, body: 'x' }, [], true))
+  for (const isSilent of [true, false]) {
+    const client = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {}).resume()
+    t.after(() => { client.destroy() })
+    client.write(GET)
+    await once(client, 'end')
+    const timer = isSilent ? undefined : setInterval(() => client.write('x'), 100)
+    await until('the connection is over', () => listener.connections() === 0)
+    clearInterval(timer)
+  }
+})
+
 test('who ends its side where a body is missing is let go at once, also behind an offer to upgrade', async t => {
   const { url } = await startService(t, { 'rate-limit': '0' })
   for (const upgrade of ['', 'Upgrade: h2c\r\nConnection: Upgrade\r\n']) {
