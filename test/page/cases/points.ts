@@ -341,7 +341,8 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
       assert.deepEqual([await valueOf(browser, 'sistema'), await valueOf(browser, 'password')], ['unsaved', 'some password'])
       await browser.press(KEYS.escape)
       await browser.click('#confirm .danger')
-      await browser.run("document.getElementById('logout').click()")
+      await service.accounts!.revokeAll(ANA)
+      await browser.click('#refresh')
       await browser.find('#login')
     } else {
       await told(browser, 'Se ha descartado')

@@ -60,7 +60,7 @@ inBrowser('what is created, changed and deleted while the list comes stays so, a
   await browser.until("return document.getElementById('refresh').ariaBusy === null")
   const names = await systems(browser)
   assert.ok(names.includes('Zeta') && names.includes('Of Eva') && !names.includes('Impresora'), String(names))
-  assert.equal(await textOf(browser, `${await rowOf(browser, 'Correo')} .user`), 'mine')
+  assert.equal((await textOf(browser, `${await rowOf(browser, 'Correo')} .user`)).trim(), 'mine')
 })
 
 inBrowser('behind a proxy that compresses, which makes every tag a weak one, what is changed is saved', CHROMIUM, async t => {
