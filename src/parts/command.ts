@@ -21,7 +21,7 @@ export interface Arguments {
 /** Without a service, only a journal's place and length are known. */
 export type JournalStatus = JournalLocation & Partial<Status> & {
   /** The file of this length: a compaction replaces it. */
-  readonly file?: FileStat
+  readonly file?: FileStat | undefined
 }
 
 /** Takes a record, the state before it, and its line. */

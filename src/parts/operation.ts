@@ -1,4 +1,5 @@
 /** The operations of the process that has the data folder, typed for both ends. */
+import type { FileStat } from '../journal/files.ts'
 import type { JournalLocation, Status } from '../journal/journal.ts'
 import type { Issued, ListedToken, ListedUser } from '../store/accounts.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
@@ -48,8 +49,8 @@ export interface FolderStatus extends JournalLocation, Status {
   readonly activeEntries: number
   /** The done share of a rewrite, 0 to 1. */
   readonly progress: number
-  /** Those that a journal in a file needs. */
-  readonly keys?: readonly string[]
+  /** What has the journal's name now: a compaction replaces it. */
+  readonly file?: FileStat | undefined
 }
 
 /** `unrecorded`: why the disclosure could not be recorded. */

@@ -1,7 +1,9 @@
 /** What is installed beside the program: the wrapper, the backup, the image's settings, as far as a machine without containers can try them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -76,6 +78,28 @@ test('systemd takes the unit of the runbook and those of the backup as they are'
   }
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...readdirSync(folder).map(name => join(folder, name))], { encoding: 'utf8' })
   assert.deepEqual([status, stderr], [0, ''])
+})
+
+const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can give files to another user'
+
+test('the steps from a unit with DynamicUser give the folders to the user of the service, which then reads them', { skip: NOT_ROOT }, async t => {
+  const top = freshFolder(t)
+  chmodSync(top, 0o755)
+  const [, steps = ''] = /`(for d in password-entry-service [^`]*done)`/.exec(readFileSync(RUNBOOK, 'utf8')) ?? []
+  for (const name of ['password-entry-service', 'password-entry-service-key']) {
+    mkdirSync(join(top, 'private', name), { recursive: true, mode: 0o700 })
+    symlinkSync(`private/${name}`, join(top, name))
+  }
+  const [data, key] = [join(top, 'password-entry-service'), join(top, 'password-entry-service-key/journal.key')]
+  await done(data, `init --key-file ${key}`)
+  await done(data, `entry add --system s --user u --password-stdin --key-file ${key}`, 'p')
+  for (const path of [join(top, 'private'), join(data, 'journal.jsonl'), key]) chownSync(path, 61_184, 61_184)
+  const text = steps.replaceAll('\n', ' ').replaceAll('/var/lib', top).replace('password-entry:', '54321:54322')
+  const moved = spawnSync('sh', ['-c', `set -e; ${text}`], { encoding: 'utf8' })
+  assert.deepEqual([moved.status, moved.stderr], [0, ''])
+  assert.deepEqual([lstatSync(data).isDirectory(), statSync(data).uid, statSync(key).uid, statSync(data).mode & 0o777], [true, 54_321, 54_321, 0o700])
+  const run = spawnSync(process.execPath, [ADMIN, 'entry', 'list'], { uid: 54_321, gid: 54_322, env: { DATA_DIR: data, KEY_FILE: key }, encoding: 'utf8' })
+  if (!/MODULE_NOT_FOUND|EACCES.*dist/.test(run.stderr)) assert.match(run.stdout, /^1 +s +u$/m, run.stderr)
 })
 
 test('the settings of the unit are taken, and protect what is stored', () => {

@@ -1,8 +1,9 @@
 /** Reads access logs: who was given what, and which times they cover without a gap. */
 
-export type Shown = 'one' | 'active' | 'deleted' | 'all'
+/** Which entries, unless one is named. */
+type Shown = 'active' | 'deleted' | 'all'
 const SHOWS: { readonly [route: string]: Shown } = {
-  getPassword: 'one', updatePassword: 'one', historyPassword: 'one', listPassword: 'active',
+  getPassword: 'all', updatePassword: 'all', historyPassword: 'all', listPassword: 'active',
   deletedPasswords: 'deleted', olderDeletedPasswords: 'deleted'
 }
 /** 499: the client left, and may have had the answer. */
@@ -17,12 +18,13 @@ export interface Given {
   readonly how: string
   readonly ms: number
   readonly id?: number | undefined
+  readonly shown: Shown
 }
 
 interface Gap { readonly from: string, readonly to: string, readonly why: string }
 
 export class Logs {
-  readonly given: (Given & { readonly shown: Shown })[] = []
+  readonly given: Given[] = []
   readonly gaps: Gap[] = []
   unreadable = 0
   readonly #times: number[] = []
@@ -49,7 +51,7 @@ export class Logs {
     if (!isSet && (shown === undefined || !GIVEN.includes(status))) return
     const who = typeof user === 'number' ? this.#addresses.get(user) ?? `#${user}` : `client ${String(client)}`
     const id = typeof entry === 'number' ? entry : undefined
-    this.given.push({ who, how: isSet ? 'set it' : String(route), ms, id, shown: isSet ? 'one' : shown! })
+    this.given.push({ who, how: isSet ? 'set it' : String(route), ms, id, shown: shown ?? 'all' })
   }
 
   /** `changes` are times of clients' changes in the journal, in ms: each should have a line. */

@@ -4,9 +4,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
-import type { Files } from '../../journal/files.ts'
+import { piecesOf, type Files } from '../../journal/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
-import { READ_CHUNK_BYTES } from '../../limits.ts'
 import { counted } from '../../log.ts'
 import { operatorIn } from '../changes.ts'
 import type { EntryRow } from '../../store/entry.ts'
@@ -15,7 +14,7 @@ import type { State } from '../../store/state.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { ofFile } from '../system-error.ts'
 import { authorOf } from './entry-commands.ts'
-import { Logs, timeOf, type Given, type Shown } from './audit-logs.ts'
+import { Logs, timeOf, type Given } from './audit-logs.ts'
 import { FIELD_WORDS, findId } from './find-entry.ts'
 import { assertNotPacked } from './journal-files.ts'
 
@@ -49,7 +48,7 @@ class Facts {
     }
     if (type === 'entries.disclosed') {
       const { command, id } = data as Events['entries.disclosed']
-      this.given.push({ who: who ?? 'operator', how: command, ms, id })
+      this.given.push({ who: who ?? 'operator', how: command, ms, id, shown: 'all' })
     }
     if (by !== null) this.#ofUsers.push(ms)
     else if (who === undefined && /^(entry|fields)\./.test(type)) this.#ofAnybody.push(ms)
@@ -60,7 +59,7 @@ class Facts {
       }
       const author = authorOf(state, record)
       const isSet = row?.password !== undefined && !type.endsWith('.kept')
-      if (isSet && author !== null) this.given.push({ who: author, how: 'set it', ms, id })
+      if (isSet && author !== null) this.given.push({ who: author, how: 'set it', ms, id, shown: 'all' })
     }
   }
 }
@@ -72,48 +71,51 @@ function rowsOf({ type, data }: JournalRecord): readonly (readonly [id: number, 
   return entries.map((row, i) => [first + i, row])
 }
 
-interface Row { id: number, sistema: string, usuario: string, who: string, how: string[], last: string }
+interface Row {
+  readonly id: number
+  readonly sistema: string
+  readonly usuario: string
+  readonly who: string
+  readonly how: readonly string[]
+  readonly last: string
+}
 
-function rowsFrom(ids: readonly number[], state: State, facts: Facts, logs: Logs): readonly Row[] {
-  const rows = new Map<string, Row>()
-  const take = (id: number, { who, how, ms }: Given): void => {
-    const { sistema, usuario } = state.entries.get(id)!
-    const key = `${id} ${who}`
-    const row = rows.get(key) ?? { id, sistema, usuario, who, how: [], last: '' }
-    const time = timeOf(ms)
-    const ways = row.how.includes(how) ? row.how : [...row.how, how]
-    rows.set(key, { ...row, how: ways, last: time > row.last ? time : row.last })
-  }
-  const ofJournal = facts.given.map(given => ({ ...given, shown: given.id === undefined ? 'all' : 'one' } as const))
-  const all = [...ofJournal, ...logs.given]
-  const wanted = new Set(ids)
-  const newest = new Map<string, (typeof all)[number][]>()
-  for (const given of all) {
-    if (given.id !== undefined) {
-      if (wanted.has(given.id) && given.ms >= setMsOf(state, given.id)) take(given.id, given)
-      continue
-    }
+/** By entry (undefined: several at once), then by who and how; oldest first. */
+type Ways = Map<number | undefined, Map<string, Given[]>>
+
+function waysOf(all: readonly Given[]): Ways {
+  const ways: Ways = new Map()
+  for (const given of [...all].sort((a, b) => a.ms - b.ms)) {
+    const ofEntry = ways.get(given.id) ?? new Map<string, Given[]>()
     const key = `${given.who} ${given.how}`
-    const list = newest.get(key)
-    if (list === undefined) newest.set(key, [given])
-    else list.push(given)
+    const known = ofEntry.get(key)
+    if (known !== undefined) known.push(given)
+    else ways.set(given.id, ofEntry.set(key, [given]))
   }
-  for (const list of newest.values()) {
-    list.sort((a, b) => b.ms - a.ms)
-    for (const id of ids) {
-      const given = list.find(({ ms, shown }) => ms < setMsOf(state, id) || isAmong(facts, id, ms, shown))
-      if (given !== undefined && given.ms >= setMsOf(state, id)) take(id, given)
-    }
-  }
-  return [...rows.values()].sort((a, b) => a.id - b.id || a.last.localeCompare(b.last))
+  return ways
 }
 
-function setMsOf({ entries }: State, id: number): number { return entries.changedMs(id) ?? -Infinity }
-
-function isAmong({ statuses }: Facts, id: number, ms: number, shown: Shown): boolean {
-  const status = statuses.get(id)?.findLast(([from]) => from <= ms)?.[1]
-  return shown === 'all' || status === undefined || status === (shown === 'active' ? 1 : 0)
+function rowsOfEntry(id: number, { entries }: State, { statuses }: Facts, ways: Ways): readonly Row[] {
+  const { sistema, usuario } = entries.get(id)!
+  const setMs = setMsOf(entries, id)
+  const isAmong = ({ ms, shown }: Given): boolean => {
+    const status = statuses.get(id)?.findLast(([from]) => from <= ms)?.[1]
+    return shown === 'all' || status === undefined || status === (shown === 'active' ? 1 : 0)
+  }
+  const rows = new Map<string, Row>()
+  for (const list of [id, undefined].flatMap(key => [...ways.get(key)?.values() ?? []])) {
+    const given = list.findLast(one => one.ms < setMs || one.id === id || isAmong(one))
+    if (given === undefined || given.ms < setMs) continue
+    const { how = [], last = '' } = rows.get(given.who) ?? {}
+    const time = timeOf(given.ms)
+    rows.set(given.who, {
+      id, sistema, usuario, who: given.who, how: [...how, given.how], last: time > last ? time : last
+    })
+  }
+  return [...rows.values()].sort((a, b) => a.last.localeCompare(b.last))
 }
+
+function setMsOf(entries: State['entries'], id: number): number { return entries.changedMs(id) ?? -Infinity }
 
 async function * linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder()
@@ -127,15 +129,9 @@ async function * linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): Asyn
 }
 
 function * chunksOf(files: Files, path: string): Generator<Buffer, void, void> {
-  const chunk = Buffer.alloc(READ_CHUNK_BYTES)
   const descriptor = files.openToRead(path)
   try {
-    for (let at = 0; ;) {
-      const read = files.readAt(descriptor, chunk, at)
-      if (read === 0) return
-      yield chunk.subarray(0, read)
-      at += read
-    }
+    yield * piecesOf(files, descriptor, 0)
   } catch (error) {
     throw ofFile(error, path)
   } finally {
@@ -177,10 +173,11 @@ async function audit(context: Context): Promise<number> {
   if (fromMs === Infinity) throw new OperatorError('no line of an access log was found; give a log of ACCESS_LOG=on')
   const ids = id === undefined ? [...state.entries.entries()].map(entry => entry.id) : [id]
   if (id !== undefined && !state.entries.has(id)) throw new OperatorError(`no entry ${id}`)
-  const given = rowsFrom(ids, state, facts, logs).filter(row => who === undefined || who.includes(row.who))
+  const ways = waysOf([...facts.given, ...logs.given].filter(one => who === undefined || who.includes(one.who)))
+  const given = ids.flatMap(one => rowsOfEntry(one, state, facts, ways))
   const { gaps, unreadable } = logs
-  const setEarlier = ids.filter(one => setMsOf(state, one) < fromMs).length
-  const setInGaps = ids.filter(one => gaps.some(({ to }) => Date.parse(to) > setMsOf(state, one))).length
+  const setEarlier = ids.filter(one => setMsOf(state.entries, one) < fromMs).length
+  const setInGaps = ids.filter(one => gaps.some(({ to }) => Date.parse(to) > setMsOf(state.entries, one))).length
   const covers = { from: timeOf(fromMs), to: timeOf(toMs), gaps, pauses, unreadableLines: unreadable }
   terminal.show({ covers, setEarlier, setInGaps, given }, [
     `covers   ${covers.from} to ${covers.to}, ${counted(gaps.length, 'gap')}`,

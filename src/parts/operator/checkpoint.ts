@@ -27,9 +27,10 @@ export interface Checkpoint {
   compare(): Iterable<void>
 }
 
-/** `tokens` have not expired. The state must not change until it is compared. */
-export function checkpointOf(state: State, tokens: readonly KeptToken[]): Checkpoint {
+/** The state must not change until it is compared. */
+export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean = () => true): Checkpoint {
   const made = new State()
+  const tokens = keptTokens(state).filter(keeps)
   let given = 0
   const events = function * (): Generator<Event, void, void> {
     for (const [from, entries] of pieces(keptEntries(state))) {
@@ -98,8 +99,8 @@ function keptUser({ email, name, abilities, passwordHash }: User): KeptUser | nu
   return passwordHash === undefined ? null : { email, name, abilities, passwordHash }
 }
 
-function * keptTokens({ tokens }: State): Generator<KeptToken, void, void> {
-  for (const [hash, token] of tokens.entries()) yield { hash, ...token }
+function keptTokens({ tokens }: State): readonly KeptToken[] {
+  return Array.from(tokens, ([hash, { usedMs: _, ...token }]) => ({ hash, ...token }))
 }
 
 /** Yields, so that others are served. */

@@ -1,19 +1,10 @@
-/** Completion for shells: each asks this program what may follow. */
+/** Completion for shells: each asks this program what may follow. If nothing may, the shell offers files. */
 import { eitherOf } from '../../core-settings.ts'
 import { UsageError, type Command } from '../command.ts'
 import { optionsOf, SCRIPT, settingsFor } from './command-line.ts'
 
 const NAME = 'password-entry-admin'
-const INSTALLED = /\/password-entry-admin$/
 
-/** If the program is not installed, shells would complete `node`: a function of its name prevents that. */
-function definition(shell: string, script: string): string {
-  if (INSTALLED.test(script)) return ''
-  const quoted = `'${script.replaceAll("'", shell === 'fish' ? "\\'" : "'\\''")}'`
-  return shell === 'fish' ? `function ${NAME}; node ${quoted} $argv; end\n` : `${NAME}() { node ${quoted} "$@"; }\n`
-}
-
-/** If nothing may follow, shells offer files. */
 const SCRIPTS: { readonly [shell: string]: string } = {
   bash: `_password_entry_admin() {
   local typed="\${COMP_WORDS[*]:1:$COMP_CWORD}" IFS=$'\\n'
@@ -32,19 +23,18 @@ else compdef _password_entry_admin ${NAME}; fi
   fish: `function __password_entry_admin
   set -l typed (string join -- ' ' (commandline -opc)[2..] (commandline -ct))
   set -l found (${NAME} completion fish --typed="$typed" 2>/dev/null)
-  if test -n "$found"
-    printf '%s\\n' $found
-  else
-    __fish_complete_path (commandline -ct)
-  end
+  if test -n "$found"; printf '%s\\n' $found; else; __fish_complete_path (commandline -ct); end
 end
 complete -c ${NAME} -f -a '(__password_entry_admin)'
 `
 }
 
-/** zsh needs the first line if the file lies in its `fpath`. */
+/** If the program is not installed, a function has its name. zsh needs the first line for a file in its `fpath`. */
 function scriptOf(shell: string): string {
-  return (shell === 'zsh' ? `#compdef ${NAME}\n` : '') + definition(shell, SCRIPT) + SCRIPTS[shell]!
+  const quoted = `'${SCRIPT.replaceAll("'", shell === 'fish' ? "\\'" : "'\\''")}'`
+  const call = shell === 'fish' ? `function ${NAME}; node ${quoted} $argv; end` : `${NAME}() { node ${quoted} "$@"; }`
+  const isInstalled = SCRIPT.endsWith(`/${NAME}`)
+  return (shell === 'zsh' ? `#compdef ${NAME}\n` : '') + (isInstalled ? '' : `${call}\n`) + SCRIPTS[shell]!
 }
 
 export function completionCommand(others: readonly Command[]): Command {

@@ -17,7 +17,7 @@ import { openStorage } from '../../service.ts'
 import { State } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
-import { readSameFile, statusWithFile } from './same-file.ts'
+import { readSameFile } from './same-file.ts'
 import { requestLocal } from './local-client.ts'
 import { runOperation, serveOperations } from './local-server.ts'
 import type { Body, FolderStatus, OperationName, Result } from '../operation.ts'
@@ -114,7 +114,7 @@ export class StoreAccess implements Reached {
   async status(): Promise<JournalStatus> {
     const isReached = this.settings.journal !== 'file' || this.#opened !== undefined ||
       await liveSocket(this.files, this.#folder) !== undefined
-    if (isReached) return statusWithFile(this.files, () => this.ask('status', {}))
+    if (isReached) return this.ask('status', {})
     this.#assertJournal()
     const path = join(this.#folder, JOURNAL_FILE)
     const file = disk.stat(path)!

@@ -16,8 +16,8 @@ import { oneOf } from './operator-changes.ts'
 import { OperatorError } from '../command.ts'
 
 /**
- * `first` and `mark` identify the program if other columns do not. Bars separate alternatives: the first that is not
- * empty counts.
+ * `first` and `mark` identify the program if other columns do not. Bars separate alternatives: a file has at least one
+ * of them, and of a row the first that is not empty counts.
  */
 type Format = readonly [
   program: string, first: string, mark: string, sistema: string, url: string, usuario: string, password: string,
@@ -25,32 +25,25 @@ type Format = readonly [
 ]
 
 const BROWSER = 'passkeys, payment cards and addresses'
-const LOGINS = 'anything but logins, nor attachments or further fields'
 /** The first format that fits counts. */
 const FORMATS: readonly Format[] = [
   ['NordPass', 'name', 'cardholdername', 'name', 'url', 'username', 'password', 'files and passkeys'],
   ['Chrome', 'name', '', 'name', 'url', 'username', 'password', BROWSER],
   ['Firefox', 'url', 'httpRealm', '', 'url', 'username', 'password', BROWSER],
-  ['Bitwarden', 'folder', '', 'name', 'login_uri', 'login_username', 'login_password', 'cards, identities, SSH keys, ' +
-    'passkeys, former passwords and attachments'],
-  ['Bitwarden', 'collections', '', 'name', 'login_uri', 'login_username', 'login_password', 'cards, identities, ' +
-    'SSH keys, passkeys, former passwords and attachments'],
+  ['Bitwarden', 'folder|collections', '', 'name', 'login_uri', 'login_username', 'login_password', 'cards, ' +
+    'identities, SSH keys, passkeys, former passwords and attachments'],
   ['KeePassXC', 'Group', '', 'Title', 'URL', 'Username', 'Password', 'attachments, additional attributes, former ' +
     'passwords and the recycle bin'],
   ['KeePass 2', 'Account', '', 'Account', 'Web Site', 'Login Name', 'Password', 'groups, attachments, further fields ' +
     'and former passwords'],
   ['Apple', 'Title', '', 'Title', 'URL', 'Username', 'Password', 'passkeys and Wi-Fi passwords'],
-  ['1Password', 'Title', '', 'Title', 'Url', 'Username', 'Password', LOGINS],
-  ['1Password', 'Title', '', 'Title', 'Website', 'Username', 'Password', LOGINS],
+  ['1Password', 'Title', '', 'Title', 'Url|Website', 'Username', 'Password', 'anything but logins, nor attachments ' +
+    'or further fields'],
   ['LastPass', 'url', '', 'name', 'url', 'username', 'password', 'attachments, passkeys and former passwords'],
   ['Proton Pass', 'type', '', 'name', 'url', 'username|email', 'password', 'attachments, passkeys and further fields'],
-  ['Proton Pass', 'type', '', 'name', 'url', 'username', 'password', 'attachments, passkeys and further fields'],
   ['Dashlane', 'username', 'title', 'title', 'url', 'username|username2|username3', 'password', 'anything but ' +
     'logins, for which the same export has further files'],
-  ['CSV', '', '', 'sistema', '', 'usuario', 'password'],
-  ['CSV', '', '', 'system', '', 'user', 'password'],
-  ['CSV', '', '', 'sistema', '', 'user', 'password'],
-  ['CSV', '', '', 'system', '', 'usuario', 'password']
+  ['CSV', '', '', 'sistema|system', '', 'usuario|user', 'password']
 ]
 /** They write `\"` and `\\`; KeePass 2 calls it "KeePass CSV (1.x)". */
 const WITH_BACKSLASHES = ['KeePass 2']
@@ -94,8 +87,8 @@ export function readSource(bytes: Buffer): Source {
       assertOnce(names, OWN_HEADER)
       return { format: OWN, unit: 'line', rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row))) }
     }
-    const format = FORMATS.find(([, first, ...columns]) => (first === '' || names[0] === first) &&
-      columns.slice(0, 5).flatMap(column => columnsIn(column!)).every(column => names.includes(column)))
+    const format = FORMATS.find(([, first, ...columns]) => columnsIn(first, [names[0] ?? '']).length > 0 &&
+      columns.slice(0, 5).every(column => columnsIn(column!, names).length > 0))
     if (format === undefined) continue
     const [program, , , ...used] = format
     const never = used[4]
@@ -125,11 +118,15 @@ function * rowsOf<T>(
   for (const row of rows) yield read(row)
 }
 
-function columnsIn(columns: string): string[] { return columns.split('|').filter(column => column !== '') }
+/** Those of the alternatives that are among the names; a format that asks for none has ''. */
+function columnsIn(columns: string, names: readonly string[]): readonly string[] {
+  return columns.split('|').filter(column => column === '' || names.includes(column))
+}
 
 /** Shows known columns only: another could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
-  const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.slice(0, 6).flatMap(column => columnsIn(column!))))
+  const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.slice(0, 6).join('|').split('|')))
+  known.delete('')
   if (!names.some(name => known.has(name))) return unknown('its first line names no known column')
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
   return unknown(`its first line is no known header: ${seen}`)
@@ -153,11 +150,12 @@ function rowReader(
 ): (row: CsvRow) => Row {
   const indexOf = (wanted: readonly string[]): number => names.findIndex(name => wanted.includes(name.toLowerCase()))
   const isPlain = program === 'CSV'
-  const places = used.map(columns => columnsIn(columns ?? '').map(column => names.indexOf(column)))
+  const columns = used.map(column => columnsIn(column ?? '', names).filter(name => name !== ''))
+  const places = columns.map(ofOne => ofOne.map(column => names.indexOf(column)))
   if (isPlain) places[1] = [indexOf(['url'])]
   const notes = indexOf(NOTES)
   const status = isPlain ? names.indexOf('status') : -1
-  assertOnce(names, [...used.flatMap(columns => columnsIn(columns ?? '')), ...isPlain ? ['status'] : []])
+  assertOnce(names, [...columns.flat(), ...isPlain ? ['status'] : []])
   const taken = new Set([...places.flat(), notes])
   const others = names.flatMap((name, at) => taken.has(at) || IGNORED.has(name.toLowerCase()) ? [] : [at])
   return ({ line, cells }) => {

@@ -13,7 +13,7 @@ import { copyLines, saveJournal } from '../saved-journal.ts'
 import {
   assertNotPacked, before, earlierEnd, fileStatus, notedHead, sealingKeys, type EarlierEnd
 } from './journal-files.ts'
-import { checkState, damageBeside, IN_MEMORY } from './check.ts'
+import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from './salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
 import { told } from './find-entry.ts'
@@ -64,10 +64,9 @@ async function verify(context: Context): Promise<void> {
     if (end !== undefined) ends.push(end)
     for (const key of sealingKeys(text)) keys.add(key)
   }
-  const { records, head: newest, tornBytes, state } = await store.read(status, look)
+  const { records, head: newest, tornBytes, state: { entries } } = await store.read(status, look)
     .catch(error => { throw withOpenable(context, status, error) })
-  checkState(state)
-  const { count, active } = state.entries
+  const { count, active } = entries
   const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
   const result = {
     records, entries: count, active, head: newest, tornBytes, keys: [...keys],

@@ -210,10 +210,11 @@ function done(isDone: unknown, why: string): {} {
 }
 
 function statusOf({ journal, store, progress }: Operated): FolderStatus {
+  const { file } = journal
   const { entries } = store.state
   return {
     pid: process.pid, ...journal.location(), ...journal.status(), entries: entries.count, activeEntries: entries.active,
-    progress: progress.share, ...journal.file !== undefined && { keys: [...journal.file.usedKeys] }
+    progress: progress.share, file: file?.files.stat(file.path)
   }
 }
 

@@ -10,6 +10,7 @@ import type { FileJournal } from '../../journal/file-journal.ts'
 import { REWRITTEN, WHOLE, type DurableJournal, type JournalRecord } from '../../journal/journal.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import type { State } from '../../store/state.ts'
+import { isExpired } from '../../store/users.ts'
 import { OperatorError } from '../command.ts'
 import { addKey } from '../new-keys.ts'
 import type { Rewritten, Rotated } from '../operation.ts'
@@ -19,14 +20,7 @@ import { verifyFile } from './check.ts'
 import { checkpointOf, type Checkpoint } from './checkpoint.ts'
 import { CONTINUATIONS, CONTINUED, type Continued } from './journal-files.ts'
 import type { Call, Operated } from './operation-table.ts'
-import { tokensToKeep } from './tokens-to-keep.ts'
-import { writeJournal, type Unnumbered } from './write-journal.ts'
-
-interface Content {
-  readonly records: Iterable<Unnumbered>
-  readonly checkpoint?: Checkpoint
-  readonly share: () => number
-}
+import { contentOf, writeJournal, type Content, type Unnumbered } from './write-journal.ts'
 
 /** Throws if the journal is not wanted any more. */
 type Slice = (share: number) => Promise<void>
@@ -39,7 +33,8 @@ export function reencrypt(call: Call): Promise<Rewritten> {
         if (record.type !== WHOLE) yield asEarlier(record)
       }
     }
-    return replaced(call, file, 're-encrypted', { records: records(), share: () => reached / file.end.goodBytes })
+    const first = firstOf(file, 're-encrypted')
+    return replaced(call, file, { first, records: records(), share: () => reached / file.end.goodBytes })
   })
 }
 
@@ -58,12 +53,9 @@ export async function compact(
     if (archive !== undefined && files.stat(archive) !== undefined) {
       throw new Failure('input-invalid', `${archive} exists already; move it away`)
     }
-    const content = contentOf(call.store.state, file, change)
-    const records = function * (): Generator<Unnumbered, void, void> {
-      for (const record of earlier) yield asEarlier(record)
-      yield * content.records
-    }
-    return replaced(call, file, 'compacted', { ...content, records: records() }, archive)
+    const checkpoint = change(checkpointAt(call.store.state, file))
+    const content = contentOf(firstOf(file, 'compacted'), checkpoint, earlier.map(asEarlier))
+    return replaced(call, file, content, archive)
   })
 }
 
@@ -85,16 +77,15 @@ export function repair(call: Call): Promise<Rewritten> {
     await keepKeys(file)
     const time = file.time().replaceAll(':', '')
     const repaired = `${path}.repaired-${time}`
-    const first = firstOf(file, 'repaired')
-    const made = await makeWhole(files, repaired, part =>
-      written(part, file, first, contentOf(store.state, file), sliceOf(call)))
+    const content = contentOf(firstOf(file, 'repaired'), checkpointAt(store.state, file))
+    const made = await makeWhole(files, repaired, part => written(part, file, content, sliceOf(call)))
     assertOwn()
     file.assertKeys()
     const aside = files.stat(path) === undefined ? null : `${path}.replaced-${time}`
     if (aside !== null) files.rename(path, aside)
     files.rename(repaired, path)
     files.sync(dirname(path))
-    return adopted(file, made, first, aside)
+    return adopted(file, made, content, aside)
   }, true)
 }
 
@@ -107,8 +98,8 @@ export async function rescue(
   const target = join(dirname(path), `journal.rescued-${file.time().replaceAll(':', '')}.jsonl`)
   files.makeFolder(dirname(path))
   await keepKeys(file)
-  await makeWhole(files, target, part =>
-    written(part, file, firstOf(file, 'repaired'), contentOf(store.state, file), async () => {}))
+  const content = contentOf(firstOf(file, 'repaired'), checkpointAt(store.state, file))
+  await makeWhole(files, target, part => written(part, file, content, async () => {}))
   return target
 }
 
@@ -170,18 +161,15 @@ function sliceOf({ progress, stopping, isGone }: Call): Slice {
   }
 }
 
-async function replaced(
-  call: Call, file: FileJournal, why: Continued['why'], content: Content, archive?: string
-): Promise<Rewritten> {
+async function replaced(call: Call, file: FileJournal, content: Content, archive?: string): Promise<Rewritten> {
   const { files, path } = file
-  const first = firstOf(file, why)
-  const made = await makeWhole(files, path, part => written(part, file, first, content, sliceOf(call)), {
+  const made = await makeWhole(files, path, part => written(part, file, content, sliceOf(call)), {
     replaces: files.stat(path), keepsAs: archive, confirm: () => file.assertWritable()
   })
-  return adopted(file, made, first, archive ?? null)
+  return adopted(file, made, content, archive ?? null)
 }
 
-function adopted(file: FileJournal, made: Recovered, first: Unnumbered, archive: string | null): Rewritten {
+function adopted(file: FileJournal, made: Recovered, { first }: Content, archive: string | null): Rewritten {
   const { path, keys, end: before } = file
   file.adopt(made, keys, made.keyNames, { seq: 1, ...first })
   return {
@@ -191,23 +179,12 @@ function adopted(file: FileJournal, made: Recovered, first: Unnumbered, archive:
   }
 }
 
-async function written(
-  part: NewFile, file: FileJournal, first: Unnumbered, { records, checkpoint, share }: Content, slice: Slice
-): Promise<Recovered> {
-  const all = function * (): Generator<Unnumbered, void, void> {
-    yield first
-    yield * records
-  }
+async function written(part: NewFile, file: FileJournal, content: Content, slice: Slice): Promise<Recovered> {
   const { files, keys: { newest: key }, nonce } = file
-  const onRecord = (record: JournalRecord): void => checkpoint?.apply(record)
-  const steps = writeJournal(part, all(), { files, key, nonce, time: first.time, onRecord })
-  for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done === true) {
-      for (const _ of checkpoint?.compare() ?? []) await slice(1)
-      return step.value
-    }
-    await slice((share() + step.value) / 2)
-  }
+  const steps = writeJournal(part, content, { files, key, nonce })
+  let step = steps.next()
+  for (; step.done !== true; step = steps.next()) await slice(step.value)
+  return step.value
 }
 
 function firstOf(file: FileJournal, why: Continued['why']): Unnumbered {
@@ -216,15 +193,11 @@ function firstOf(file: FileJournal, why: Continued['why']): Unnumbered {
   return { time: file.time(), type: REWRITTEN, by: null, data }
 }
 
-function contentOf(
-  state: State, file: FileJournal, change: (made: Checkpoint) => Checkpoint = made => made
-): Content {
-  const time = file.time()
-  const checkpoint = change(checkpointOf(state, tokensToKeep(state, { end: file.end, time })))
-  const records = function * (): Generator<Unnumbered, void, void> {
-    for (const event of checkpoint.events) yield { time, ...event }
-  }
-  return { records: records(), checkpoint, share: checkpoint.share }
+/** Without expired tokens. The earlier of now and the newest record's time counts: a clock ahead ends no token. */
+function checkpointAt(state: State, file: FileJournal): Checkpoint {
+  const now = file.time()
+  const atMs = Math.min(Date.parse(now), Date.parse(file.end.time ?? now))
+  return checkpointOf(state, token => !isExpired(token, atMs))
 }
 
 /** A journal has only one beginning of its own. */

@@ -9,12 +9,11 @@ import { isoTime, nonces } from '../../journal/line.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
 import { ofFile } from '../system-error.ts'
-import { checkState } from './check.ts'
 import { checkpointOf } from './checkpoint.ts'
 import { fileStatus, notedHead, type Continued } from './journal-files.ts'
 import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
-import { writeJournal, type Unnumbered } from './write-journal.ts'
+import { contentOf, writeJournal } from './write-journal.ts'
 
 /** In the new journal, and in the report. */
 const MAX_NAMED = 1_000
@@ -71,32 +70,20 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
   const endsAccess = losses.length > 0 && !keepsAccess
   const lockedUsers = endsAccess ? made.endAccess(made.mayLackUsers ? lockedHash() : undefined) : []
   const tokensLeftOut = tokens - state.tokens.size
-  checkState(state)
-  const time = isoTime(Date.now())
-  const checkpoint = checkpointOf(state, Array.from(state.tokens.entries(), ([hash, token]) => ({ hash, ...token })))
-  const first: Continued = {
+  const data: Continued = {
     why: 'salvaged', head: made.head, records: made.last, time: made.until, source, opened: made.opened,
     lost: losses.slice(0, MAX_NAMED).map(({ from, to, bytes }) => ({ from, to, bytes }))
   }
-  const all = function * (): Generator<Unnumbered, void, void> {
-    yield { time, type: REWRITTEN, by: null, data: first }
-    for (const event of checkpoint.events) yield { time, ...event }
-  }
+  const content = contentOf({ time: isoTime(Date.now()), type: REWRITTEN, by: null, data }, checkpointOf(state))
   const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
   if (aside !== undefined) await makeFile(aside, file => file.write(texts.join('')), files)
   try {
     const { records, head } = await makeFile(target, file => {
-      const writing = { files, key: keys.newest, nonce: nonces(randomBytes), time, onRecord: checkpoint.apply }
-      const steps = writeJournal(file, all(), writing)
-      for (let step = steps.next(); ; step = steps.next()) {
-        if (step.done !== true) {
-          onProgress('writing the new journal', (checkpoint.share() + step.value) / 2)
-          continue
-        }
-        for (const _ of checkpoint.compare()) ; // nobody else needs to be served
-        return step.value
-      }
+      const steps = writeJournal(file, content, { files, key: keys.newest, nonce: nonces(randomBytes) })
+      let step = steps.next()
+      for (; step.done !== true; step = steps.next()) onProgress('writing the new journal', step.value)
+      return step.value
     }, files)
     return { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside }
   } catch (error) {

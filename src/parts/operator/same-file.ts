@@ -32,20 +32,6 @@ export function readSameFile(
   return found
 }
 
-export async function statusWithFile(
-  files: Files, ask: () => Promise<JournalStatus>
-): Promise<JournalStatus> {
-  let { path, endpoints } = await ask()
-  for (;;) {
-    const file = endpoints === undefined ? files.stat(path) : undefined
-    const status = await ask()
-    const now = file && files.stat(path)
-    if (file === undefined || now === undefined) return status
-    if (isSameFile(file, now)) return { ...status, file }
-    path = status.path
-  }
-}
-
 function assertSame(files: Files, { path, file }: JournalStatus): void {
   if (file === undefined || isSameFile(files.stat(path), file)) return
   throw new WrittenAgain(`${path} was written again meanwhile; run the command again`)

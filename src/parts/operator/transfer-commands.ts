@@ -14,7 +14,6 @@ import { CHECKPOINT_RECORD_ROWS } from './checkpoint.ts'
 import { entriesOf } from './find-entry.ts'
 import type { Source } from './import-row.ts'
 
-
 /** Most of what other programs write is not imported. */
 const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
