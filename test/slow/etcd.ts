@@ -237,7 +237,8 @@ for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of fail
   }
   await assertEqual(instances)
   assert.deepEqual(await listed(), before)
-  t.diagnostic(JSON.stringify({ records: instances[0]!.service.store.journal.status().records, ...copies }))
+  const { failures, repeated } = copies
+  t.diagnostic(JSON.stringify({ records: instances[0]!.service.store.journal.status().records, failures, repeated }))
   assert.ok(total.acknowledged > 100 && replaced.made > 10 && tokens.revoked > 10)
   const report = await done(folders[0], `journal verify --journal etcd ${at} --etcd-prefix /pes-2`)
   assert.match(report, new RegExp(`^head +${instances[0]!.service.store.journal.status().head}$`, 'm'))
