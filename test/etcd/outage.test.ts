@@ -29,7 +29,7 @@ describe('an outage', { concurrency: true }, () => {
     members[2]!.start()
     const seen = await clients
     t.diagnostic(JSON.stringify(seen.counts))
-    assert.ok(seen.counts.acknowledged > 5 && seen.counts.read > 5) // some 200 of each on an idle machine
+    assert.ok(seen.counts.acknowledged > 5 && seen.counts.read > 5) // a loaded machine makes few
     assertLinearizable(seen)
     await assertEqual(instances)
     await assertCreatedOnce(seen, instances[0]!.url)
