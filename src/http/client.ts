@@ -83,11 +83,17 @@ export function clientKey(address: string): string {
   return bare.includes(':') ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
+/** The next host is mostly the same. */
+const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
+
 /** Takes IP literals, `localhost` and allowed names, but no other domain, which may be a page's. */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
+  if (lastAllowed.get(allowed) === host) return true
   const given = host.toLowerCase()
   const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(given)?.[1] ?? ''
-  return name === 'localhost' || allowed.has(given) || allowed.has(name) || isOwnLiteral(name)
+  const isAllowed = name === 'localhost' || allowed.has(given) || allowed.has(name) || isOwnLiteral(name)
+  if (isAllowed) lastAllowed.set(allowed, host)
+  return isAllowed
 }
 
 /** Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without saying so. */
