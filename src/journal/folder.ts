@@ -93,7 +93,14 @@ function prepare(
   { goodBytes, tornBytes, lastWriteBytes }: Recovered
 ): string | undefined {
   const tail = tornBytes === 0 ? path : `${path}.torn-${isoTime(wallMs())}`
-  if (tornBytes > 0) writeWhole(files, tail, piecesOf(files, file, goodBytes))
+  const torn = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
+  try {
+    if (tornBytes > 0) writeWhole(files, tail, piecesOf(files, file, goodBytes))
+  } catch (error) {
+    const how = isFull(error) ? '; make room, and start again' : ''
+    const why = `${path} ends in ${torn}; they could not be moved to ${tail}: ${systemCode(error)}${how}`
+    throw new Failure('folder-unusable', why, { cause: error })
+  }
   const isNamed = tornBytes === 0 || trySync(() => files.sync(folder))
   // Nobody watched the lock during the reading: another process may have taken it, and written.
   if (lock?.isHeld() === false) {
@@ -102,8 +109,7 @@ function prepare(
   if (tornBytes > 0) {
     cutBack(files, file, goodBytes)
     const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
-    warn(`the journal ended in ${tornBytes} bytes that are no record, as an unfinished write leaves them; ` +
-      `they were moved to ${tail}${doubt}`)
+    warn(`the journal ended in ${torn}; they were moved to ${tail}${doubt}`)
   }
   try {
     settle(files, file, lastWriteBytes)
