@@ -42,12 +42,13 @@ const NOT_QUICK = {
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
 /** The longest first, so that none runs alone at the end. */
 const LONG = [
-  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left', 'tables/settings',
-  'tables/answers', 'page/chromium', 'build/parts', 'etcd/behind', 'tables/clocks', 'store/compact',
-  'program/transfer', 'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held', 'etcd/turns',
-  'program/hostile', 'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock', 'program/stop',
-  'http/connections', 'program/output', 'journal/recover', 'etcd/keys', 'journal/verifier', 'runner',
-  'program/disk', 'etcd/runbook', 'program/compact', 'etcd/outage', 'program/slow-reader', 'store/withdrawn'
+  'bounds/wire', 'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left',
+  'tables/settings', 'tables/answers', 'page/chromium', 'build/parts', 'etcd/behind', 'tables/clocks',
+  'store/compact', 'program/transfer', 'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held',
+  'etcd/turns', 'program/hostile', 'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock',
+  'program/stop', 'http/connections', 'program/output', 'journal/recover', 'etcd/keys', 'journal/verifier',
+  'runner', 'program/disk', 'etcd/runbook', 'program/compact', 'etcd/outage', 'program/slow-reader',
+  'store/withdrawn'
 ]
 
 /** `.` is the folder `test` itself. */
