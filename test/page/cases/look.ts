@@ -1,7 +1,7 @@
 /** What is drawn: places and sizes of the list, contrast, cut texts, forced colours, print. */
 import assert from 'node:assert/strict'
 import { createEntry, updateEntry } from '../../../src/store/commands.ts'
-import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, rowOf, show, view } from '../../support/page.ts'
+import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, remove, rowOf, show, view } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothing takes room from the texts', EVERYWHERE, async t => {
@@ -91,6 +91,19 @@ inBrowser('on a phone the viewer is a sheet with its buttons at its foot, closed
   assert.deepEqual(boxes.slice(0, 2), [390, 700])
   assert.ok(boxes[2]! < 20 && boxes[3]! < 20, 'Cancel and Save are in its bar')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('sistema')).fontSize"), '16px')
+})
+
+inBrowser('a message stays above the buttons of a sheet, also if the window only then becomes narrow', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.resize(1200, 800)
+  await remove(browser, 'GitHub')
+  await view(browser, 'Correo')
+  for (const width of [390, 1200, 390]) {
+    await browser.resize(width, 800)
+    await browser.drawn()
+    assert.equal(await browser.run(`const { x, y, width, height } = document.querySelector('#viewer .end .main').getBoundingClientRect()
+      return document.elementFromPoint(x + width / 2, y + height / 2).closest('.message')?.textContent ?? ''`), '', `${width} px`)
+  }
 })
 
 inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes are whole', EVERYWHERE, async t => {

@@ -34,6 +34,7 @@ let focusPage = (): void => {}
 export function startDialogs(focus: () => void): void {
   focusPage = focus
   addEventListener('resize', place)
+  SHEETS.addEventListener('change', place)
   place()
 }
 
