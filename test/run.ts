@@ -42,7 +42,7 @@ const NOT_QUICK = {
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
 /** The longest first, so that none runs alone at the end. */
 const LONG = [
-  'bounds/wire', 'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left',
+  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left',
   'tables/settings', 'tables/answers', 'page/chromium', 'build/parts', 'etcd/behind', 'tables/clocks',
   'store/compact', 'program/transfer', 'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held',
   'etcd/turns', 'program/hostile', 'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock',
