@@ -94,7 +94,7 @@ test('two are computed at once; if all places are taken, one at random gives way
 
 test('hashes that wait have their turn in order', async () => {
   const hasher = cheap()
-  // Who waits is asked for its client when its turn comes; which of two threads ends first is another matter.
+  // A hash asks whether its client is gone when its turn comes. The order in which two threads end says nothing.
   const turns: number[] = []
   await Promise.all(Array.from({ length: 20 }, (_, i) => hasher.hash('x', () => { turns.push(i); return false })))
   assert.deepEqual(turns, Array.from({ length: 20 - MAX_HASHES }, (_, i) => i + MAX_HASHES))

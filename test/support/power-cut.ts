@@ -105,7 +105,7 @@ export async function check(t: TestContext, past: Past, cut: Cut, random: Random
   return { faults, wasTorn: /the journal ended in/.test(life.program.stderr), past: after }
 }
 
-/** Starts the program. A disk without room for a torn tail's file refuses that, changes nothing, and is given room. */
+/** Starts the program. If the disk has no room for a torn tail's file, the start must change nothing, and gets room. */
 async function startWithRoom(life: Life, disk: VolatileDisk): Promise<readonly string[]> {
   const journal = join(life.data, 'journal.jsonl')
   const before = existsSync(journal) ? readFileSync(journal) : undefined
