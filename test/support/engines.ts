@@ -1,7 +1,7 @@
 /** The three engines that the page is tested in. Each is driven without a package. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -151,6 +151,11 @@ async function startWebkit(scene: Scene): Promise<Native> {
   const server = scene.start('Xvfb', ['-displayfd', '3', '-screen', '0', '1500x1200x24', '-nolisten', 'tcp'])
   const [number] = await once(server.stdio[3]!, 'data')
   const [port] = await freePorts(1) as [number]
+  // WebKit takes it as a wish for less motion: a button that still slides is where a click does not look for it.
+  for (const gtk of ['gtk-3.0', 'gtk-4.0']) {
+    mkdirSync(join(scene.folder, '.config', gtk), { recursive: true })
+    writeFileSync(join(scene.folder, '.config', gtk, 'settings.ini'), '[Settings]\ngtk-enable-animations=false\n')
+  }
   const env = { DISPLAY: `:${String(number).trim()}`, LIBGL_ALWAYS_SOFTWARE: '1', NO_AT_BRIDGE: '1' }
   scene.start('WebKitWebDriver', [`--port=${port}`], env)
   for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) && performance.now() < endMs;) await pause()
