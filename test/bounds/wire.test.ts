@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -13,7 +13,7 @@ import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { certificateFiles } from '../support/certificate.ts'
 import { memoryMiB } from '../support/outside.ts'
-import { launchProgram, type ProgramOptions } from '../support/program.ts'
+import { launchProgram, startProgram, type ProgramOptions } from '../support/program.ts'
 import { chunked, message } from '../support/raw.ts'
 import { freshFolder, startService } from '../support/service.ts'
 
@@ -179,16 +179,32 @@ createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('h
 /** What both say of where they serve. */
 const ADDRESS = /https?:\/\/\S+:(\d+)$/m
 
-function hosted(t: TestContext): ProgramOptions {
+function hosted(t: TestContext, folder: string): ProgramOptions {
   const host = join(freshFolder(t), 'host.mjs')
   writeFileSync(host, HOST)
-  return { command: [...NODE, host], args: [freshFolder(t)] }
+  return { command: [...NODE, host], args: [folder] }
 }
 
-/** A service on a small heap, with a list of 10 MB, and as much that is deleted. */
-async function serve(t: TestContext, over: Over) {
-  const program = launchProgram(t, over === 'embedded' ? hosted(t) : {
-    flags: { 'extra-routes': 'on', ...over === 'TLS' ? certificateFiles(freshFolder(t)) : {} },
+/** Fills a folder with a list of 10 MB, and as much that is deleted, by the program that is measured. */
+async function fill(t: TestContext): Promise<string> {
+  const program = await startProgram(t, { command: [process.execPath, join(DIST, 'server.js')] })
+  const { port } = new URL(program.url)
+  const socket = connectTcp({ port: Number(port), host: '127.0.0.1' })
+  for (let id = 1; id <= 2 * ENTRIES; id++) {
+    await answered(socket, message('POST', '/api/createPassword', JSON.stringify(ENTRY)))
+    if (id > ENTRIES) await answered(socket, message('POST', `/api/deletePassword/${id}`))
+  }
+  socket.destroy()
+  await program.stop()
+  return program.folder
+}
+
+/** A service on a small heap, with a copy of what was filled. */
+async function serve(t: TestContext, over: Over, filled: string) {
+  const folder = freshFolder(t)
+  cpSync(filled, folder, { recursive: true })
+  const program = launchProgram(t, over === 'embedded' ? hosted(t, folder) : {
+    flags: { 'extra-routes': 'on', data: folder, ...over === 'TLS' ? certificateFiles(freshFolder(t)) : {} },
     command: [...NODE, join(DIST, 'server.js')]
   })
   let isOver = false
@@ -203,12 +219,6 @@ async function serve(t: TestContext, over: Over) {
     await Promise.race([once(socket, over === 'TLS' ? 'secureConnect' : 'connect'), once(socket, 'close')]).catch(() => {})
     return socket
   }
-  const writer = await connect()
-  for (let id = 1; id <= 2 * ENTRIES; id++) {
-    await answered(writer, message('POST', '/api/createPassword', JSON.stringify(ENTRY)))
-    if (id > ENTRIES) await answered(writer, message('POST', `/api/deletePassword/${id}`))
-  }
-  writer.destroy()
   return { program, connect, isAlive: () => !isOver }
 }
 
@@ -227,13 +237,14 @@ async function answered(socket: Socket, request: Buffer): Promise<number> {
 for (const over of OVER) {
   test(`${over}: what a client can make large is bounded, and others are served meanwhile`, async t => {
     // What leaves nothing behind shares a service.
-    const shared = await serve(t, over)
+    const filled = await fill(t)
+    const shared = await serve(t, over, filled)
     const alike = [...SHAPES, ...await routes(t, over)]
     for (const row of [...ROWS, ...alike]) {
       const { way, mostMiB, connections, clients = 1, sends, isRead = false, isAtOnce = false, not } = row
       if (not === over || !ONLY.test(way)) continue
       await t.test(way, async t => {
-        const { program, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over)
+        const { program, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over, filled)
         const before = memoryMiB(program.pid)
         let slowestMs = 0
         let isDone = false
