@@ -187,7 +187,6 @@ export class Connections {
     if (isGone) { socket.destroy(); return }
     socket.on('error', () => {})[CONNECTION] = connection
     connection.socket = socket
-    connection.bytesRead = socket.bytesRead
   }
 
   take(request: IncomingMessage, response: ServerResponse & { _keepAliveTimeout?: number }): void {

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { VERSION } from '../../src/version.ts'
 import { openService } from '../../src/index.ts'
-import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
+import { SHUTDOWN_SWEEP_MS, SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { ANA, PASSWORD } from '../support/accounts.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { holdAppend } from '../support/disk-faults.ts'
@@ -43,6 +43,7 @@ const WORKS: { readonly [what: string]: Work } = {
   'half a handshake': { sends: [Buffer.from([0x16, 3, 1, 0, 200, 1])], isBare: true, answers: [undefined] },
   'a connection that waits for its next request': { sends: [message('GET', '/nope')], answers: [404] },
   'half a head': { sends: ['GET /nope HTTP/1.1\r\nHost: a\r\nA'], answers: [undefined], isSlow: true },
+  'half a head whose rest comes': { sends: ['GET /nope HTTP/1.1\r\nHost: localhost\r\nA'], then: ': b\r\n\r\n', answers: [404] },
   'half a body': { sends: [half], answers: [undefined], isSlow: true },
   'half a body whose rest comes': { sends: [half], then: create.subarray(-5), answers: [200] },
   'half a body in chunks': { sends: [chunked('POST', '/api/createPassword', [BODY.slice(0, 9)])], answers: [undefined], isSlow: true },
@@ -125,7 +126,7 @@ describe('the program, told to stop', { concurrency: 2 }, () => {
           }))
         const beganMs = performance.now()
         const ended = program.stop()
-        await new Promise(resolve => setTimeout(resolve, 50))
+        await new Promise(resolve => setTimeout(resolve, SHUTDOWN_SWEEP_MS + 100)) // the rest comes after a sweep of idle connections
         for (const { work: { then }, client } of clients) if (then !== undefined) await client.send(then)
         // What the operator is through with by the half is carried out.
         operators[0]!.write(BODY)
