@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, inBrowser, openService, rowOf, settled, systems, textOf,
-  valueOf
+  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, holdAnswers, inBrowser, openService, rowOf, settled,
+  systems, textOf, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -46,6 +46,21 @@ inBrowser('the list is asked for without secrets, and revalidated when the page 
   await storeEntry(service.store, { sistema: 'Cuatro', usuario: 'eva', password: 'y' }, null)
   await browser.run(look)
   await browser.until("return document.querySelectorAll('#rows .row').length === 4")
+})
+
+inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, {}, entries(['Uno', 'ana', 'a']))
+  const release = await holdAnswers(browser)
+  for (const [n, system] of ['Dos', 'Tres'].entries()) {
+    await storeEntry(service.store, { sistema: system, usuario: 'eva', password: 'p' }, null)
+    await browser.click('#refresh')
+    await browser.until('return held.length === arguments[0]', n + 1)
+  }
+  await browser.run('held.reverse()')
+  await release(2)
+  await browser.until("return document.querySelectorAll('#rows .row').length > 1")
+  await browser.run('return new Promise(done => setTimeout(done, 50))')
+  assert.deepEqual(await systems(browser), ['Dos', 'Tres', 'Uno'])
 })
 
 inBrowser('the search takes words of system and user, without case and accents; Enter opens the first hit', EVERYWHERE, async t => {

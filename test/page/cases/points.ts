@@ -142,6 +142,18 @@ inBrowser('who stayed on the page has the clipboard cleared after a while; the p
   assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto', ''])
 })
 
+inBrowser('a user name that is copied after a password is not cleared', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  const row = await rowOf(browser, 'GitHub')
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.until('return done.length === 1 && isDue(30000)')
+  await browser.hover(`${row} .system`)
+  await browser.click(`${row} [data-act=copyUser]`)
+  await browser.until('return done.length === 2')
+  assert.equal(await browser.run('return isDue(30000)'), false)
+})
+
 inBrowser('what was copied by hand after a password is not cleared', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await holdClipboard(browser)
@@ -349,6 +361,26 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
       assert.ok(await browser.run("return document.getElementById('editor') === null"))
     }
   }
+})
+
+inBrowser('an editor that a new login opens again holds what was typed, and no longer the stored password', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await view(browser, 'Correo')
+  await browser.click('#viewer .end .main')
+  await browser.find('#show-stored')
+  await service.accounts!.revokeAll(ANA)
+  await browser.fill('#usuario', 'typed')
+  await browser.click('#editor .main')
+  await browser.find('#login')
+  await logIn(browser)
+  await browser.until("return document.getElementById('editor')?.open")
+  assert.equal(await valueOf(browser, 'usuario'), 'typed')
+  assert.equal(await browser.run("return document.getElementById('show-stored').checkVisibility()"), false)
+  await browser.click('#editor .main')
+  await browser.until("return document.getElementById('editor') === null")
+  const { usuario, password } = service.store.state.entries.get(1)!
+  assert.deepEqual([usuario, password], ['typed', 'S3cr3ta-del-correo'])
 })
 
 inBrowser('what the lock has interrupted is not shown to another person', CHROMIUM, async t => {

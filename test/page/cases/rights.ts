@@ -60,7 +60,7 @@ inBrowser('who may see the list and not the passwords has it without them', CHRO
   assert.deepEqual(await browser.run("return [...document.querySelectorAll('.facts > div')].map(one => one.id)"), ['view-user'])
 })
 
-inBrowser('an ability that was taken away meanwhile is refused with a message, and not offered again', CHROMIUM, async t => {
+inBrowser('an ability that was taken away meanwhile is refused with a message, and not offered again before the next login', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   await logIn(browser)
   const { accounts } = service
@@ -74,6 +74,10 @@ inBrowser('an ability that was taken away meanwhile is refused with a message, a
   await browser.press(KEYS.escape)
   await browser.click('#confirm .danger')
   assert.equal(await isSeen(browser, '#create'), false)
+  Object.assign(accounts!, { session })
+  await browser.run("document.getElementById('logout').click()")
+  await logIn(browser)
+  await browser.find('#create')
 })
 
 inBrowser('a session that has ended is noticed anywhere, and ends everything in the same way', CHROMIUM, async t => {

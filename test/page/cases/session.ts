@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService, textOf,
-  until, valueOf, view
+  CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService, remove,
+  textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { startService } from '../../support/service.ts'
 import { openPage } from '../../support/page.ts'
@@ -31,12 +31,14 @@ inBrowser('login and logout: the token is in memory alone, and revoked; nothing 
   await browser.click('#view-password .icon')
   await browser.find('#viewer .revealed')
   await browser.press(KEYS.escape)
+  await remove(browser, 'GitHub')
+  await told(browser, 'Eliminada: GitHub')
   await browser.fill('#query', 'searched')
   await leave(browser)
   await browser.until("return document.getElementById('login-note')?.textContent === 'Has salido.'")
   await until(() => service.accounts!.tokens().length === 0)
   await browser.run('return new Promise(done => setTimeout(done, 50))')
-  assert.doesNotMatch(await documentOf(browser), /S3cr3ta|Correo<|searched|ana@example|8 entradas/)
+  assert.doesNotMatch(await documentOf(browser), /S3cr3ta|Correo<|GitHub|searched|ana@example|\d entradas/)
   await browser.click('#login [data-language=en]')
   assert.equal(await textOf(browser, '#login h2'), 'Log in', 'the language is switched at its foot')
 })

@@ -13,7 +13,7 @@ import { closeViewer, entryInView, openViewer, renewViewer } from './viewer.ts'
 /** Shorter losses are not told. */
 export const LOST_AFTER_MS = 3_000
 
-/** The latest load: an earlier load that ends later must not show old entries. */
+/** The latest load, which ends the sign of loading. */
 let lastLoad: object | undefined
 
 /** Loads the list, in place: dialog, focus and scroll position stay. */

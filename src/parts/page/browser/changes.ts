@@ -14,13 +14,23 @@ type Fields = Partial<EntryFields>
 const CHECK_AFTER_MS = 1000
 const EMPTY: EntryFields = { sistema: '', usuario: '', password: '', url: '', notas: '' }
 
-/** Asks again if the page itself has changed an entry meanwhile: the answer may be older than the change. */
+let lastAsked = 0
+let lastLoaded = 0
+
+/**
+ * Asks again if the page itself has changed an entry meanwhile: the answer may be older than the change. An earlier
+ * question that is answered later must not show old entries.
+ */
 export async function reload(): Promise<Answer<unknown>> {
   for (;;) {
     const { changes } = entries
+    const own = ++lastAsked
     const answer = await api.list(entries.tag)
     if (answer.ok && changes !== entries.changes) continue
-    if (answer.ok && answer.value !== undefined) entries.load(answer.value)
+    if (answer.ok && answer.value !== undefined && own > lastLoaded) {
+      lastLoaded = own
+      entries.load(answer.value)
+    }
     if (answer.ok && isAtList()) show()
     return answer
   }
