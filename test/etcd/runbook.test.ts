@@ -159,6 +159,8 @@ test('a closed journal is opened again as what it was: empty, or one whose recor
   await refused(data, `journal close ${at}`, 1, /\/pes is closed already/)
   assert.deepEqual([await create(one), await list(one)], [500, 200])
   assert.match(faultOf(one)!, /is closed since/)
+  const { code, error } = await admin(data, `journal verify --journal etcd ${at}`)
+  assert.deepEqual([code, /the service takes no more changes: .*\/pes is closed since/.test(error)], [1, true], error)
   for (const _ of [1, 2]) await refused(data, `key rotate --journal etcd ${at}`, 1, /\/pes is closed since/)
   await refused(await initialized(t), `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
   await done(data, `journal reopen ${at}`)

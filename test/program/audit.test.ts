@@ -1,10 +1,12 @@
 /** `audit`: who was given which password since it was last set, by access logs beside the journal. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
+import { putJournal, referenceLines, writeKeys } from '../support/journal.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
@@ -78,6 +80,9 @@ test('a removed user is found by address, and of a compacted journal by number',
   await done(folder, 'user remove bea@x')
   const log = await stop()
   assert.deepEqual((await audited(folder, log, 'bea@x')).rows, [[1, 'bea@x', 'getPassword']])
+  const left = log.replace(/^(.*"getPassword".*"status":)200/m, '$1499')
+  assert.notEqual(left, log)
+  assert.deepEqual((await audited(folder, left, 'bea@x')).rows, [[1, 'bea@x', 'getPassword']], 'who left may have had it')
   await done(folder, 'journal compact')
   await refused(folder, 'audit bea@x --log -', 1, /give it as #NUMBER$/m, log)
   assert.deepEqual((await audited(folder, log, '#2')).rows, [[1, '#2', 'getPassword']])
@@ -134,6 +139,13 @@ test('entries are listed whose password is old, of an unknown age, or used again
   assert.deepEqual((await list('--old 0')).map(({ id }) => id), [1, 2, 3])
   assert.deepEqual(await list('--old 1'), [])
   assert.ok((await list('--old 0')).every(({ changed, password }) => Date.parse(changed) > 0 && password === undefined))
+  const old = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(old, secret)
+  const kept = { password: 'p', sistema: 'compacted before passwords had an age', usuario: 'u', status: 1 }
+  putJournal(old, referenceLines(secret, [[{ type: 'fields.kept', data: { first: 1, entries: [kept] } }]]))
+  const [unknown] = JSON.parse(await done(old, 'entry list --old 1000 --json'))
+  assert.deepEqual([unknown.id, unknown.changed], [1, null])
   await refused(folder, 'entry list --old soon', 2, /--old must be a number of days/)
   await refused(folder, 'entry list --old', 2, /--old needs a value/)
 })

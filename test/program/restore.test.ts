@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  constants, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync
+  constants, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { ADMIN, admin, done, refused } from '../support/admin.ts'
 import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
@@ -58,6 +59,10 @@ test('a restore replaces the empty journal that init has made, and none with a r
   await done(folder, `journal restore ${copy}`)
   assert.match(await done(folder, 'journal verify'), new RegExp(`^records ${ENTRIES}\n`))
   await refused(folder, `journal restore ${copy}`, 1, /holds a journal; move it away first/)
+  rmSync(join(folder, JOURNAL))
+  const packed = join(freshFolder(t), 'copy.jsonl.gz')
+  writeFileSync(packed, gzipSync(readFileSync(copy)))
+  await refused(folder, `journal restore ${packed}`, 1, /is not a journal: gzip; unpack it first/)
 })
 
 test('a restore refuses a copy without a record, and one whose name is that of a leftover which it removes', async t => {
