@@ -106,6 +106,19 @@ for (const [what, refusal, watchedAt] of [
   })
 }
 
+test('of two requests that fail at once, one moves on: the next endpoint is not passed over', async t => {
+  const held: ServerResponse[] = []
+  const first = await endpoint(t, (_request, response) => {
+    if (held.push(response) === 2) for (const { socket } of held) socket!.destroy()
+  })
+  const others = await Promise.all(['second', 'third'].map(at =>
+    endpoint(t, (_request, response) => { response.end(JSON.stringify({ at })) })))
+  const client = new EtcdClient({ endpoints: [first, ...others] })
+  atEnd(t, () => client.close())
+  const ask = (): Promise<unknown> => client.ask('/v3/kv/txn', () => ({}), performance.now() + 20_000)
+  assert.deepEqual(await Promise.all([ask(), ask()]), [{ at: 'second' }, { at: 'second' }])
+})
+
 /** Answers a byte at a time, for ever: never silent for long. */
 function trickle(response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'application/json' })

@@ -1,0 +1,44 @@
+/** What keeps an instance's view of the journal from being older than it says. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Replica } from '../../src/parts/etcd/replica.ts'
+import { singleFlight } from '../../src/parts/etcd/single-flight.ts'
+
+/** All that needs no time is done. */
+async function turn(): Promise<void> {
+  for (let n = 0; n < 5; n++) await new Promise(resolve => setImmediate(resolve))
+}
+
+test('callers share a request that is sent after they call, and never a request that was sent before', async () => {
+  const answers: ((error?: Error) => void)[] = []
+  const ask = singleFlight(() => new Promise<number>((resolve, reject) => {
+    const n = answers.length
+    answers.push(error => { if (error === undefined) resolve(n); else reject(error) })
+  }), 10_000)
+  const together = [ask(), ask()]
+  await turn()
+  assert.equal(answers.length, 1)
+  const later = [ask(), ask()]
+  await turn()
+  assert.equal(answers.length, 1, 'one request at a time')
+  answers[0]!()
+  assert.deepEqual(await Promise.all(together), [0, 0])
+  await turn()
+  answers[1]!()
+  assert.deepEqual(await Promise.all(later), [1, 1])
+  const failing = ask()
+  await turn()
+  answers[2]!(new Error('as the test asked'))
+  await assert.rejects(failing, /as the test asked/)
+  const next = ask()
+  await turn()
+  answers[3]!()
+  assert.equal(await next, 3)
+})
+
+test('a record that comes before the record in front of it is left, and is no damage', () => {
+  const applied: unknown[] = []
+  const replica = new Replica(record => { applied.push(record) }, { find: () => undefined } as never, '/pes')
+  replica.take([{ seq: 2, text: 'the second' }] as never)
+  assert.deepEqual([replica.newest.seq, replica.broken, applied], [0, undefined, []])
+})
