@@ -167,11 +167,11 @@ export class Salvaging {
   }
 
   #reduce(record: JournalRecord): void {
-    const { type, data, by } = record
+    const { type, data } = record
     assertKnownEvent(type, data)
     const before = idsBefore(record)
     this.#fill('entries', before.entries)
-    this.#fill('users', Math.max(before.users, by ?? 0))
+    this.#fill('users', before.users)
     // The address is taken again, so the record that removed its former user is lost.
     const former = type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
     if (former !== undefined) this.#apply(event('user.removed', null, { id: former.id }))
