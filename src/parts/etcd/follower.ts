@@ -79,7 +79,9 @@ export class Follower {
   }
 
   wrote(error?: Failure): void {
-    if (error === undefined || error.code === 'journal-unreachable') this.outage = error
+    // Only reading ends being behind: also an append that lost its race was answered.
+    const isBehind = this.outage?.code === 'journal-behind'
+    if (!isBehind && (error === undefined || error.code === 'journal-unreachable')) this.outage = error
     if (error === undefined) this.#refuse(undefined)
     if (error?.code === 'journal-refused' && this.writeFault() === undefined) {
       this.#refuse(error)
