@@ -39,10 +39,12 @@ inBrowser('changes are discarded only when asked, and not at all while they are 
   const release = await holdAnswers(browser)
   await browser.click('#editor .main')
   await browser.until('return held.length === 1')
+  await browser.click('#editor .main') // which sends nothing again
   await browser.press(KEYS.escape)
   await browser.run("document.querySelector('#editor .second').click()")
   assert.ok(await isEditing(browser))
   assert.equal(await browser.run("return document.getElementById('confirm')"), null)
+  await browser.drawn()
   await release(1)
   await browser.until("return document.getElementById('editor') === null")
   assert.equal(service.store.state.entries.get(1)?.usuario, 'changed')
