@@ -253,13 +253,18 @@ test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }
   await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
   const users = await done(other.folder, `user list --journal etcd --etcd-endpoints ${proxy.url}`)
   assert.match(users, /ana@example\.org/, 'the operator is told what is true by now, too')
-  const list = (url: string, token: string): Promise<number> =>
-    fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)
-  for (let i = 0; i < 5; i++) {
+  const ask = (url: string, path: string, token: string, body?: object): Promise<number> => fetch(`${url}/api/${path}`, {
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...body !== undefined && { method: 'POST', body: JSON.stringify(body) }
+  }).then(({ status }) => status)
+  for (const [path, body, known] of [
+    ['listPassword', undefined, 404], ['createPassword', FIELDS, 200], ['updatePassword/1', { usuario: 'v' }, 200],
+    ['listPassword', undefined, 200], ['deletePassword/1', {}, 200]
+  ] as const) {
     const issued = await one.service.accounts!.issue('ana@example.org', undefined, undefined)
-    assert.equal(await list(other.url, issued!.token), 404, 'known at once')
-    await fetch(`${one.url}/api/logout`, { method: 'POST', headers: { Authorization: `Bearer ${issued!.token}` } })
-    assert.equal(await list(other.url, issued!.token), 401, 'and refused at once')
+    assert.equal(await ask(other.url, path, issued!.token, body), known, `${path}: known at once`)
+    await ask(one.url, 'logout', issued!.token, {})
+    assert.equal(await ask(other.url, path, issued!.token, body), 401, `${path}: and refused at once`)
   }
 })
 

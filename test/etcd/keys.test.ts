@@ -104,6 +104,25 @@ test('a rotation that gets no answer says that the key may seal by now', { skip:
   assert.match(await done(folder, rotate(endpoints)), new RegExp(`^key ${fresh} seals from now on`))
 })
 
+test('of two rotations at once to different keys the second says that it came second', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const secret = randomBytes(32)
+  const folders = await Promise.all([1, 2].map(async () => (await flagsOf(t, endpoints, secret))['data']!))
+  const proxy = await startProxy(t, endpoints)
+  const rotate = (url: string): string => `key rotate --journal etcd --etcd-endpoints ${url}`
+  for (const folder of folders) await done(folder, rotate(endpoints))
+  const [one, other] = folders as [string, string]
+  let isFirst = true
+  proxy.before = async body => {
+    if (!body.includes('request_put') || !isFirst) return
+    isFirst = false
+    await done(one, rotate(endpoints))
+  }
+  const { code, error } = await admin(other, rotate(proxy.url))
+  assert.equal(code, 1)
+  assert.match(error, /^error: .*: another rotation came first; compare the key files, then try again$/m)
+})
+
 test('a key file that loses a key refuses changes until it has it again, and reads go on', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const [one] = await startInstances(t, endpoints, 1) as [Started]

@@ -170,6 +170,11 @@ test('a closed journal is opened again as what it was: empty, or one whose recor
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/'), range_end: base64('/pes0') })
   await refused(data, `journal reopen ${at}`, 3, /\/pes has no records in etcd, and its marker says that it had/)
   await assert.rejects(startService(t, flags), failure('journal-damaged', /and its marker says that it had/))
+  const file = await initialized(t)
+  await done(file, 'entry add --system s --user u --password-stdin', 'p')
+  await done(file, `journal copy --to etcd --etcd-prefix /copied ${at}`)
+  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/copied/'), range_end: base64('/copied0') })
+  await assert.rejects(startService(t, { ...flags, data: file, 'etcd-prefix': '/copied' }), failure('journal-damaged', /and its marker says that it had/))
 })
 
 test('an etcd that is full is left by a backup, whose head lets the journal be removed', { skip: NO_ETCD }, async t => {
