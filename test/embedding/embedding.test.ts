@@ -215,7 +215,7 @@ test('a request whose client is gone, or whose answer has begun, does nothing, t
   const warnings: string[] = []
   const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
   const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY))
-  let taken = 0
+  let [seen, handled] = [(): void => {}, (): void => {}]
   const url = await serverOf(t, (request, response) => {
     if (request.url === '/api/getPassword/7') return service.handle(request, response)
     if (request.method === 'GET') {
@@ -224,19 +224,21 @@ test('a request whose client is gone, or whose answer has begun, does nothing, t
       response.end()
       return
     }
-    setTimeout(() => { service.handle(request, response); taken++ }, 100)
+    seen()
+    request.socket.once('close', () => { service.handle(request, response); handled() })
   })
   for (const bytes of [create, create.subarray(0, -3)]) {
     const client = await connectRaw(t, url)
     await client.send(message('GET', '/api/getPassword/7')) // so the connection is known
     await client.answer()
+    const isSeen = new Promise<void>(resolve => { seen = resolve })
+    const isHandled = new Promise<void>(resolve => { handled = resolve })
     await client.send(bytes)
-    for (let n = 0; n < 5; n++) await new Promise(resolve => setTimeout(resolve, 10)) // in turns of the event loop, in which it is read
+    await isSeen
     client.reset()
+    await isHandled
   }
   for (const path of ['/api/listPassword', '/elsewhere']) assert.equal(await (await fetch(url + path)).text(), 'begun')
-  await new Promise(resolve => setTimeout(resolve, 200))
-  assert.equal(taken, 2)
   assert.deepEqual(await service.listPassword(), [])
   assert.equal(warnings.filter(line => /whose answer has begun/.test(line)).length, 2)
   const beganMs = performance.now()
