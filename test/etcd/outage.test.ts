@@ -58,6 +58,8 @@ describe('an outage', { concurrency: true }, () => {
     assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).status, 200)
     assert.ok(performance.now() - againMs < 3_500, 'a stale read does not wait while it is known that etcd is gone')
     assert.match(strict.service.store.journal.status().fault!, /^the journal cannot be reached: /)
+    const unasked = await Promise.all(['livez', 'healthz', 'openapi.json', 'metrics'].map(async path => (await fetch(`${strict.url}/${path}`)).status))
+    assert.deepEqual(unasked, [200, 503, 200, 200], 'what tells nothing of the journal needs no etcd')
     members[0]!.start()
     members[1]!.resume()
     while ((await send(strict.url, 'GET', '/api/getPassword/1')).status !== 200) await pause(50)
