@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { MAX_BODIES_BYTES } from '../../src/limits.ts'
 import { readBody } from '../../src/http/body.ts'
 import { listen, type IncomingMessage } from '../../src/http/listener.ts'
 import type { Reply } from '../../src/http/reply.ts'
@@ -49,3 +50,26 @@ for (const [what, sent, resets, expected] of [
     assert.deepEqual(found, [expected, '499'], 'of a request that is over there is none')
   })
 }
+
+test('whatever becomes of a body, its room is given back: more come, one after the other, than may be held at once', async t => {
+  const body = 'x'.repeat(60_000)
+  let taken = (): void => {}
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, (asked, response) => {
+    asked.once('data', () => taken())
+    void readBody(asked, body.length).then(({ length }) => response.end(`${length}`), ({ status }: Reply) => response.end(`${status}`))
+  })
+  atEnd(t, () => listener.close(0))
+  const post = async (sent: string): Promise<string> =>
+    (await fetch(`http://127.0.0.1:${listener.port}`, { method: 'POST', body: sent })).text()
+  const leave = async (): Promise<void> => {
+    const isTaken = new Promise<void>(resolve => { taken = resolve })
+    const socket = connect(listener.port, '127.0.0.1').on('error', () => {})
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(1)}`)
+    await isTaken
+    socket.resetAndDestroy()
+  }
+  const times = Math.ceil(MAX_BODIES_BYTES / body.length) + 1
+  for (let n = 0; n < times; n++) await leave()
+  for (let n = 0; n < times; n++) assert.equal(await post(body), '60000')
+  await until('the clients that left to be forgotten', () => listener.connections() < 10)
+})
