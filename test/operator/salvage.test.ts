@@ -87,6 +87,8 @@ test('a change to an entry that is lost is kept aside, and its id is not given a
   const { seq, type, data, why } = JSON.parse(readFileSync(unplacedFile, 'utf8'))
   assert.deepEqual([seq, type, data, why], [3, 'entry.updated', { id: 2, password: 'sécret' }, 'id 2 does not exist'])
   await done(folder, `journal verify ${good}`)
+  const named = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good}.2 --next-id 9 --json`)).out)
+  assert.equal(named.nextId, 9)
   renameSync(good, journalPath(folder))
   await done(folder, 'entry add --system a --user b --password-stdin', 'pw\n')
   assert.match(await done(folder, 'entry list'), /^3 /m)

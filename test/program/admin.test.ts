@@ -447,7 +447,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   const store = await fileStore(folder)
   const by = store.accounts.session((await store.accounts.issue('a@x', undefined, undefined))!.token)!
   await createEntry(store, { ...entry, sistema: 'a\n9 forged' }, by)
-  await updateEntry(store, 1, { password: 'SECRET-second' }, by)
+  await updateEntry(store, 1, { password: 'SECRET-second', notas: 'SECRET-notes' }, by)
   await deleteEntry(store, 1, by)
   await store.close()
   await done(folder, 'entry restore 1')
@@ -455,7 +455,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   await refused(folder, 'entry history 2', 1, /no entry 2/)
   const lines = (await done(folder, 'entry history 1 --reveal')).trimEnd().split('\n')
   assert.deepEqual(lines.map(line => line.split(' ').slice(1, 3).join(' ')),
-    ['a@x entry.created', 'a@x entry.updated', 'a@x entry.deleted', 'operator entry.restored'])
+    ['a@x entry.created', 'a@x fields.updated', 'a@x entry.deleted', 'operator entry.restored'])
   assert.deepEqual(lines.map(line => /SECRET-\w+/.exec(line)?.[0]),
     ['SECRET-entry', 'SECRET-second', 'SECRET-second', 'SECRET-second'])
   const hidden = await done(folder, 'entry history 1') + await done(folder, 'journal show')
