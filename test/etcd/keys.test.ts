@@ -67,6 +67,11 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   assert.deepEqual([await list(other), await create(other)], [200, 200])
   await assertEqual([one, other])
   assert.deepEqual(await keysIn(endpoints, '/pes'), [old, old, fresh, fresh])
+  const flags = await flagsOf(t, endpoints, randomBytes(32))
+  copyFileSync(join(one.folder, KEY_FILE), join(flags['data']!, KEY_FILE))
+  const next = await startService(t, flags)
+  const tags = await Promise.all([one, other, next].map(async ({ url }) => (await send(url, 'GET', '/api/getPassword/1')).headers.get('ETag')))
+  assert.equal(new Set(tags).size, 1, 'all give the same tag, also an instance that starts after the rotation')
 })
 
 test('an instance whose watch brings nothing goes on after two rotations, once its file has the keys', { skip: NO_ETCD }, async t => {
