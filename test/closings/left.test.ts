@@ -14,7 +14,7 @@ import { until } from '../support/program.ts'
 import { chunk, chunked, connectRaw, message, type RawClient } from '../support/raw.ts'
 import { freshFolder, within, type Scope, type Started } from '../support/service.ts'
 
-/** Of each way and each end: with bodies of 60 KB more than all bodies may hold together. */
+/** Of each way and each end. That the room of bodies is given back is tried with more of them in `http/body`. */
 const CLIENTS = 16
 const LARGE = JSON.stringify({ password: 'x'.repeat(60_000), sistema: 's', usuario: 'u' })
 let changes = 0

@@ -36,7 +36,7 @@ test('callers share a request that is sent after they call, and never a request 
   assert.equal(await next, 3)
 })
 
-test('a record that comes before the record in front of it is left, and is no damage', () => {
+test('a record behind a gap is skipped, and is no damage', () => {
   const applied: unknown[] = []
   const replica = new Replica(record => { applied.push(record) }, { find: () => undefined } as never, '/pes')
   replica.take([{ seq: 2, text: 'the second' }] as never)

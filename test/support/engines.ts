@@ -151,7 +151,7 @@ async function startWebkit(scene: Scene): Promise<Native> {
   const server = scene.start('Xvfb', ['-displayfd', '3', '-screen', '0', '1500x1200x24', '-nolisten', 'tcp'])
   const [number] = await once(server.stdio[3]!, 'data')
   const [port] = await freePorts(1) as [number]
-  // WebKit takes it as a wish for less motion: a button that still slides is where a click does not look for it.
+  // Then WebKit asks the page for less motion. A click can miss a button that still slides.
   for (const gtk of ['gtk-3.0', 'gtk-4.0']) {
     mkdirSync(join(scene.folder, '.config', gtk), { recursive: true })
     writeFileSync(join(scene.folder, '.config', gtk, 'settings.ini'), '[Settings]\ngtk-enable-animations=false\n')

@@ -79,7 +79,7 @@ export class Follower {
   }
 
   wrote(error?: Failure): void {
-    // Only reading ends being behind: also an append that lost its race was answered.
+    // An instance is behind until it has read all. An answer to an append does not change that.
     const isBehind = this.outage?.code === 'journal-behind'
     if (!isBehind && (error === undefined || error.code === 'journal-unreachable')) this.outage = error
     if (error === undefined) this.#refuse(undefined)
