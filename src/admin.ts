@@ -6,7 +6,7 @@
   process.umask(0o077) // files and sockets are the owner's alone
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
-    void import('./parts/operator/program.ts').then(async ({ runProgram }) => {
+    void import('./parts/operator/program/program.ts').then(async ({ runProgram }) => {
       process.exitCode = await runProgram(process.argv.slice(2))
     })
   } else {

@@ -46,7 +46,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', ...['changes', 'coding', 'command', 'described-route', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
   [
@@ -66,7 +66,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
     {
       name: 'operator program', ofNode: ['node:path', 'node:util'],
-      holds: ['program', 'command-line', 'completion', 'connect'].map(name => `parts/operator/${name}.ts`)
+      holds: ['parts/operator/program/']
     }
   ],
   [{ name: 'admin', holds: ['admin.ts'], ofNode: [] }]
@@ -76,7 +76,7 @@ const MODULES = LAYERS.flat()
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
 /** What knows the process and the console. */
 const OUTERMOST = [
-  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect'].map(name => `src/parts/operator/${name}.ts`)
+  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect'].map(name => `src/parts/operator/program/${name}.ts`)
 ]
 const SURFACE = 'src/index.ts'
 /** The one file that asks the service. */
@@ -146,8 +146,10 @@ function targetOf(path: string, { from }: Import): string | undefined {
 }
 
 function moduleOf(path: string): Module | undefined {
-  return MODULES.find(({ holds }) => holds.some(one => path === `src/${one}`)) ??
-    MODULES.find(({ holds }) => holds.some(one => one.endsWith('/') && path.startsWith(`src/${one}`)))
+  const heldAs = ({ holds }: Module): number => Math.max(0, ...holds.filter(one =>
+    one.endsWith('/') ? path.startsWith(`src/${one}`) : path === `src/${one}`).map(({ length }) => length))
+  const longest = Math.max(...MODULES.map(heldAs))
+  return longest === 0 ? undefined : MODULES.find(one => heldAs(one) === longest)
 }
 
 const layerOf = (module: Module): number => LAYERS.findIndex(layer => layer.includes(module))

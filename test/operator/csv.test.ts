@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import test from 'node:test'
-import { csvRow, decodeUtf8, readCsv, type Separator } from '../../src/parts/operator/csv.ts'
+import { csvRow, decodeUtf8, readCsv, type Separator } from '../../src/parts/operator/transfer/csv.ts'
 import { Failure } from '../../src/errors.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
 

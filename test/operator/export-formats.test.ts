@@ -1,7 +1,7 @@
 /** How an export is written. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { textsOf } from '../../src/parts/operator/export-formats.ts'
+import { textsOf } from '../../src/parts/operator/transfer/export-formats.ts'
 
 const entryOf = (id: number) => ({ id, password: 'p', sistema: 's', usuario: 'u', status: 1 as const })
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import test from 'node:test'
-import { readSource } from '../../src/parts/operator/import-formats.ts'
-import type { Row } from '../../src/parts/operator/import-row.ts'
+import { readSource } from '../../src/parts/operator/transfer/import-formats.ts'
+import type { Row } from '../../src/parts/operator/transfer/import-row.ts'
 
 function sourceOf(text: string | Buffer): { readonly format: string, readonly rows: readonly Row[] } {
   const { format, rows } = readSource(Buffer.from(text as string))

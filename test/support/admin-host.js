@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** The program as built; `PROGRAM` names the root of another one. */
 const ROOT = process.env.PROGRAM ? `${process.env.PROGRAM}/` : new URL('../../', import.meta.url)
-const { runProgram } = await import(`${ROOT}dist/parts/operator/program.js`)
+const { runProgram } = await import(`${ROOT}dist/parts/operator/program/program.js`)
 
 const END_TIMEOUT_MS = 20_000
 

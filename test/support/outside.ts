@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { requestLocal } from '../../src/parts/operator/local-client.ts'
+import { requestLocal } from '../../src/parts/operator/socket/local-client.ts'
 import { soon, socketsIn, type Program } from './program.ts'
 import { atEnd, freshFolder } from './service.ts'
 

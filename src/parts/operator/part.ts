@@ -17,7 +17,8 @@ export const operator: Part = {
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
     if (accounts?.users().length === 0) log.warn('nobody can log in yet: node dist/admin.js user add EMAIL')
-    const [{ serveOperations }, { rescue }] = await Promise.all([import('./local-server.ts'), import('./rewrite.ts')])
+    const { serveOperations } = await import('./socket/local-server.ts')
+    const { rescue } = await import('./rewriting/rewrite.ts')
     const warn = (line: string): void => log.warn(line)
     const abilities = [...settings.abilities.values()].filter(ability => ability !== undefined)
     const end = serveOperations(lock.server, {
@@ -33,7 +34,8 @@ export const operator: Part = {
     }
   },
   commands: async () => (await Promise.all([
-    import('./entry-commands.ts'), import('./transfer-commands.ts'), import('./account-commands.ts'),
-    import('./audit.ts'), import('./journal-commands.ts'), import('./rewrite-commands.ts'), import('./salvage.ts')
+    import('./commands/entry-commands.ts'), import('./transfer/transfer-commands.ts'),
+    import('./commands/account-commands.ts'), import('./commands/audit.ts'), import('./commands/journal-commands.ts'),
+    import('./rewriting/rewrite-commands.ts'), import('./salvage/salvage.ts')
   ])).flatMap(({ COMMANDS }) => COMMANDS)
 }

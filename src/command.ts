@@ -1,0 +1,81 @@
+/** What a command is, and what it may use. */
+import type { StorageSettings } from './core-settings.ts'
+import type { Files, FileStat } from './journal/files.ts'
+import type { JournalLocation, JournalRecord, Status } from './journal/journal.ts'
+import type { Recovered } from './journal/recover.ts'
+import type { State } from './store/state.ts'
+import type { Body, OperationName, Result } from './parts/operation.ts'
+import type { Terminal } from './parts/terminal.ts'
+
+/** Something asked for does not exist or cannot be done. Exit code 1. */
+export class OperatorError extends Error {}
+
+/** The command line is wrong. Exit code 2. */
+export class UsageError extends Error {}
+
+export interface Arguments {
+  readonly positionals: readonly string[]
+  readonly flags: { readonly [name: string]: string | boolean | readonly string[] | undefined }
+}
+
+/** Without a service, only a journal's place and length are known. */
+export type JournalStatus = JournalLocation & Partial<Status> & {
+  /** The file of this length: a compaction replaces it. */
+  readonly file?: FileStat | undefined
+}
+
+/** Takes a record, the state before it, and its line. */
+export type OnRecord = (record: JournalRecord, state: State, text: string) => void
+
+export interface JournalRead extends Pick<Recovered, 'records' | 'head' | 'goodBytes' | 'tornBytes'> {
+  readonly state: State
+}
+
+/** The way to a store, opened at the first question. */
+export interface Reached {
+  readonly settings: StorageSettings
+  /** Asks the lock's holder, or takes the lock. Rejects with the holder's message as an `OperatorError`. */
+  ask<N extends OperationName>(operation: N, body: Body<N>): Promise<Result<N>>
+  /** The lock holder's status. Undefined does not prove that there is no holder: only the lock does. */
+  look(): Promise<Result<'status'> | undefined>
+  readonly hasLock: boolean
+  status(): Promise<JournalStatus>
+  /** Works under the lock. Rejects with an `OperatorError` if a service has it. */
+  alone<T>(work: () => Promise<T>): Promise<T>
+  /** Throws an `OperatorError` if the folder is another user's. */
+  assertOwner(): void
+  readonly files: Files
+  /** Reads and verifies up to the acknowledged end. */
+  read(status: JournalStatus, onRecord?: OnRecord): Promise<JournalRead>
+  close(): Promise<void>
+}
+
+export interface Context extends Arguments {
+  readonly terminal: Terminal
+  readonly store: Reached
+}
+
+/** `value` names the value, in brackets if optional; undefined: there is none. */
+export interface Option {
+  readonly value?: string
+  readonly repeats?: boolean
+  readonly help: string
+}
+
+/** `[NAME]`, the last positional, is optional. */
+export interface Command {
+  readonly name: string
+  readonly positionals?: readonly string[]
+  readonly options?: { readonly [flag: string]: Option }
+  readonly help: string
+  readonly examples?: readonly string[]
+  /** The journals for which the overview lists it; undefined: all. */
+  readonly journals?: readonly string[]
+  /** The journal, whatever the settings say. Throws a `UsageError`. */
+  journal?(flags: Arguments['flags']): string
+  readonly mayCreate?: boolean
+  /** May be the first command on a folder, outside production. */
+  readonly mayBegin?: boolean
+  /** Gives the exit code; undefined: 0. */
+  run(context: Context): Promise<number | void>
+}

@@ -1,0 +1,154 @@
+/** The commands on users and tokens. */
+import { parseMinutes } from '../../../core-settings.ts'
+import { email as emailRule } from '../../../store/validate.ts'
+import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
+import { passwordFault } from '../../../store/account-rules.ts'
+import { ANY_ABILITY } from '../../../store/session.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
+
+const PASSWORD_STDIN = {
+  'password-stdin': { help: 'take the password from standard input, but for a line end after it' }
+}
+const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
+
+function abilitiesOf({ flags }: Context): string[] | undefined {
+  if (typeof flags['abilities'] !== 'string') return undefined
+  const abilities = flags['abilities'].split(',').map(ability => ability.trim())
+  if (abilities.includes('')) throw new UsageError('--abilities must be names, separated by commas')
+  return abilities
+}
+
+function nameOf({ flags: { name } }: Context): string | undefined {
+  if (name === '') throw new UsageError('--name is empty')
+  return name as string | undefined
+}
+
+function ttlMinutesOf({ flags }: Context): number | undefined {
+  const text = flags['ttl-minutes']
+  try {
+    return text === undefined ? undefined : parseMinutes(String(text))
+  } catch (error) {
+    throw new UsageError(`--ttl-minutes must be ${(error as Error).message}`)
+  }
+}
+
+async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
+  const users = await store.ask('listUsers', {})
+  if (users.some(user => user.email === email.toLowerCase()) === isTaken) return
+  throw new OperatorError(isTaken ? 'there is no user with this address'
+    : 'there is a user with this address already')
+}
+
+/** The address is checked first, so that nobody types a password in vain. */
+async function newPassword({ store, positionals: [email = ''], flags, terminal }: Context,
+  isTaken: boolean): Promise<string> {
+  const fault = emailRule.fault('email', email)
+  if (fault !== undefined) throw new OperatorError(fault)
+  await assertUser(store, email, isTaken)
+  await store.close() // a service may start while the password is typed
+  return terminal.newSecret(flags['password-stdin'] === true, {
+    prompt: `password (${MIN_LOGIN_PASSWORD_CHARACTERS} characters or more)`,
+    fault: password => passwordFault(password, email)
+  })
+}
+
+function byAddress(operation: 'removeUser' | 'revokeTokens', done: string): Command['run'] {
+  return async ({ store, positionals: [email = ''], terminal }) => {
+    await store.ask(operation, { email })
+    terminal.show({ email, done }, `${email}: ${done}`)
+  }
+}
+
+const revokeAll = byAddress('revokeTokens', 'all tokens revoked')
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'user add', positionals: ['EMAIL'], mayBegin: true,
+    options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...ABILITIES, ...PASSWORD_STDIN },
+    help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
+    examples: ['user add ana@example.org --name Ana', 'user add ci@example.org --abilities password:read'],
+    run: async context => {
+      const { positionals: [email = ''], terminal } = context
+      const abilities = abilitiesOf(context)
+      const body = { email, name: nameOf(context), abilities, password: await newPassword(context, false) }
+      const user = await context.store.ask('addUser', body)
+      const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
+      terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}`)
+    }
+  },
+  {
+    name: 'user edit', positionals: ['EMAIL'],
+    options: { name: { value: 'N', help: 'the new name' }, ...ABILITIES },
+    help: 'changes the name or the abilities of a user, at once and for existing tokens, too',
+    examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --abilities password:read'],
+    run: async context => {
+      const { store, positionals: [email = ''], terminal } = context
+      const [name, abilities] = [nameOf(context), abilitiesOf(context)]
+      if (name === undefined && abilities === undefined) throw new UsageError('give --name N, --abilities A,B, or both')
+      await store.ask('changeUser', { email, name, abilities })
+      terminal.show({ email, done: 'changed' }, `${email}: changed`)
+    }
+  },
+  {
+    name: 'user list', help: 'lists the users',
+    run: async ({ store, terminal }) => {
+      const users = await store.ask('listUsers', {})
+      await store.close() // nobody waits for the lock while this is printed
+      terminal.list(users, 'no users')
+    }
+  },
+  {
+    name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
+    help: 'gives a user a new password and revokes the user\'s tokens',
+    examples: ['user password ana@example.org'],
+    run: async context => {
+      const { store, positionals: [email = ''], terminal } = context
+      await store.ask('setPassword', { email, password: await newPassword(context, true) })
+      terminal.show({ email, done: 'new password' }, `${email}: new password, all tokens revoked`)
+    }
+  },
+  {
+    name: 'user remove', positionals: ['EMAIL'],
+    help: 'removes a user and revokes the user\'s tokens',
+    run: byAddress('removeUser', 'removed, all tokens revoked')
+  },
+  {
+    name: 'token issue', positionals: ['EMAIL'],
+    options: {
+      name: { value: 'N', help: 'what it is for, as token list shows it' }, ...ABILITIES,
+      'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' }
+    },
+    help: 'issues a token and prints it, this once; without --abilities it may do what its user may',
+    examples: ['token issue ci@example.org --name "nightly build" --ttl-minutes 60'],
+    run: async context => {
+      const { positionals: [email = ''], terminal } = context
+      const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context), name: nameOf(context) }
+      const issued = await context.store.ask('issueToken', body)
+      terminal.show(issued, issued.token)
+    }
+  },
+  {
+    name: 'token list', positionals: ['[EMAIL]'],
+    help: 'lists the tokens, all of them or a user\'s, and when each was last used since the service began',
+    run: async ({ store, positionals: [email], terminal }) => {
+      if (email !== undefined) await assertUser(store, email, true)
+      const tokens = await store.ask('listTokens', {})
+      await store.close()
+      const found = tokens.filter(token => email === undefined || token.email === email.toLowerCase())
+      terminal.list(found, 'no tokens', { lastUsed: 'last used' })
+    }
+  },
+  {
+    name: 'token revoke', positionals: ['[ID]'],
+    options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
+    help: 'revokes a token, or all of a user\'s',
+    examples: ['token revoke 1f0c9e3a77b2', 'token revoke --all ana@example.org'],
+    run: async context => {
+      const { store, positionals: [id], flags, terminal } = context
+      if ((id === undefined) === (flags['all'] === undefined)) throw new UsageError('give either an ID or --all EMAIL')
+      if (id === undefined) return revokeAll({ ...context, positionals: [String(flags['all'])] })
+      await store.ask('revokeToken', { id })
+      terminal.show({ id, done: 'revoked' }, `${id}: revoked`)
+    }
+  }
+]

@@ -1,0 +1,287 @@
+/** The commands on entries. */
+import { randomInt } from 'node:crypto'
+import { eitherOf } from '../../../core-settings.ts'
+import type { JournalRecord } from '../../../journal/journal.ts'
+import { counted } from '../../../log.ts'
+import { ENTRY_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../../store/entry.ts'
+import { changesIn, operatorIn } from '../../changes.ts'
+import type { State } from '../../../store/state.ts'
+import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
+import { FIELD_WORDS, findId, idOf, told } from './find-entry.ts'
+import { compact } from '../rewriting/rewrite-commands.ts'
+
+/** Stands for a hidden password. */
+export const HIDDEN = '********'
+export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
+
+/** A secret has no flag: the list of processes would show it. */
+const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
+const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const WORDS = Object.values(FIELD_WORDS).join(', ')
+const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
+  [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
+
+const NOTES = { 'notes-stdin': { help: 'take notes from standard input; nothing there clears them' } }
+
+async function givenFields({ flags, terminal }: Context): Promise<EntryChanges> {
+  const empty = OPEN_FIELDS.find(field => FIELDS[field].isRequired && flags[FIELDS[field].flag] === '')
+  if (empty !== undefined) throw new UsageError(`--${FIELDS[empty].flag} is empty`)
+  const given = Object.fromEntries(OPEN_FIELDS.map(field => [field, flags[FIELDS[field].flag]]))
+  if (flags['notes-stdin'] !== true) return given
+  if (flags['password-stdin'] === true) throw new UsageError('--notes-stdin and --password-stdin do not go together')
+  return { ...given, notas: (await terminal.readText()).replace(/\r?\n$/, '') }
+}
+
+const PASSWORD = {
+  'password-stdin': { help: 'take the password from standard input, but for a line end after it' },
+  generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
+}
+const CLIP = {
+  clip: { help: 'put it into the clipboard of the terminal (OSC 52), and wait to clear that' },
+  'clear-after': { value: 'SECONDS', help: 'after how long --clip clears the clipboard, 45 without it; 0: never' }
+}
+const GENERATED = { least: 8, most: 1024, fallback: 20 }
+const CLEAR_AFTER_SECONDS = 45
+const MOST_CLEAR_AFTER_SECONDS = 3600
+/** Without look-alikes such as l and 1. */
+const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
+
+async function passwordOf({ flags, terminal }: Context): Promise<string> {
+  const { generate } = flags
+  const isGiven = flags['password-stdin'] === true
+  if (generate === undefined) return terminal.newSecret(isGiven)
+  if (isGiven) throw new UsageError('--generate and --password-stdin do not go together; leave one of them out')
+  const length = generate === true ? GENERATED.fallback : Number(generate)
+  if (!(length >= GENERATED.least && length <= GENERATED.most)) {
+    throw new UsageError(`--generate must be a length from ${GENERATED.least} to ${GENERATED.most}`)
+  }
+  return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
+}
+
+/** Null: anybody, in the open configuration. */
+export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
+  const { by } = record
+  // A compaction keeps only the number of a removed user.
+  return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)
+}
+
+/** In seconds; 0: never; undefined: no --clip. */
+function clearAfterOf({ flags, terminal }: Context): number | undefined {
+  const given = flags['clear-after'] ?? CLEAR_AFTER_SECONDS
+  const seconds = Number(given)
+  if (!/^\d+$/.test(String(given)) || seconds > MOST_CLEAR_AFTER_SECONDS) {
+    throw new UsageError(`--clear-after must be a number of seconds from 0 to ${MOST_CLEAR_AFTER_SECONDS}`)
+  }
+  if (flags['clip'] !== true) {
+    if (flags['clear-after'] !== undefined) throw new UsageError('--clear-after is for --clip, which is not given')
+    return undefined
+  }
+  terminal.assertClip()
+  return seconds
+}
+
+async function copy(
+  { terminal, store }: Context, id: number, name: string, text: string, seconds: number
+): Promise<void> {
+  terminal.clip(text)
+  const till = seconds === 0 ? 'until something else is copied'
+    : `for ${counted(seconds, 'second')}, or until this is ended with Ctrl-C`
+  terminal.show({ id, copied: name, clearsAfterSeconds: seconds },
+    `entry ${id}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
+  await store.close() // nobody waits for the lock meanwhile
+  if (seconds > 0) await terminal.clearClip(seconds)
+}
+
+async function list({ flags, positionals: [text], store, terminal }: Context): Promise<void> {
+  const among = flags['deleted'] === true ? 'deleted' : 'active'
+  const isReused = flags['reused'] === true ? 1 : 0
+  const oldDays = flags['old'] === undefined ? undefined : Number(flags['old'])
+  if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0))) throw new UsageError('--old must be a number of days')
+  if (isReused === 1 && among === 'deleted') throw new UsageError('--reused and --deleted do not go together')
+  const found = await store.ask('findEntries', { text, among, oldDays, isReused })
+  await store.close()
+  const shown = found.map(one => one.changed === null ? { ...one, changed: 'not known' } : one)
+  const such = text === undefined && oldDays === undefined && isReused === 0 ? '' : ' like that'
+  const words = { ...FIELD_WORDS, sameAs: 'same as' }
+  terminal.list(flags['json'] === true ? found : shown, `no ${among} entries${such}`, words)
+}
+
+async function get(context: Context): Promise<void> {
+  const { flags, terminal } = context
+  const seconds = clearAfterOf(context)
+  const field = flags['field'] ?? (seconds === undefined ? undefined : 'password')
+  const name = ENTRY_FIELDS.find(one => one === field || FIELD_WORDS[one] === field)
+  if (field !== undefined && name === undefined) {
+    throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
+  }
+  const reveals = name === undefined ? flags['reveal'] === true : SECRETS.includes(name)
+  const id = await findId(context, 'active')
+  const command = reveals ? 'entry get' : undefined
+  const entry = told(context, await context.store.ask('getEntry', { id, command }))
+  await context.store.close()
+  if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name] ?? '', seconds)
+  if (name !== undefined) return terminal.showText({ [name]: entry[name] ?? null }, entry[name] ?? '')
+  const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
+    .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
+  terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
+}
+
+async function change(
+  { store, terminal }: Context, id: number, done: string, operation: 'deleteEntry' | 'restoreEntry' | 'purgeEntry'
+): Promise<void> {
+  await store.ask(operation, { id })
+  terminal.show({ id, done }, `entry ${id} ${done}`)
+}
+
+async function put(
+  context: Context, command: string, done: string, password: string | undefined, send: () => Promise<number>
+): Promise<void> {
+  const { flags, terminal, store } = context
+  const seconds = clearAfterOf(context)
+  const reveals = flags['reveal'] === true
+  if (password === undefined && (reveals || seconds !== undefined)) {
+    throw new UsageError('--reveal and --clip show a new password; add --password or --generate, or leave them out')
+  }
+  const id = await send()
+  const isShown = password !== undefined && (reveals || seconds !== undefined)
+  if (isShown) told(context, await store.ask('disclose', { command, entries: 1, id }))
+  const lines = isShown && reveals ? [`password  ${password}`] : []
+  terminal.show({ id, done, ...isShown && reveals && { password } }, [`entry ${id} ${done}`, ...lines])
+  if (isShown && seconds !== undefined) await copy(context, id, 'password', password, seconds)
+}
+
+async function add(context: Context): Promise<void> {
+  const given = await givenFields(context)
+  const required = OPEN_FIELDS.filter(field => FIELDS[field].isRequired)
+  if (required.some(field => given[field] === undefined)) {
+    const flags = required.map(field => `--${FIELDS[field].flag} ${FIELDS[field].value}`)
+    throw new UsageError(`give ${flags.join(' and ')}`)
+  }
+  const password = await passwordOf(context)
+  await put(context, 'entry add', 'created', password, async () =>
+    (await context.store.ask('addEntry', { ...given, password } as EntryFields)).id)
+}
+
+/** Without a flag, the password changes. */
+async function edit(context: Context): Promise<void> {
+  const { flags, store } = context
+  const given = await givenFields(context)
+  const setsPassword = ENTRY_FIELDS.every(field => given[field] === undefined) ||
+    ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
+  const id = await findId(context, 'active')
+  await store.ask('getEntry', { id, command: undefined }) // before a password is typed
+  await store.close() // a service may start while it is
+  const password = setsPassword ? await passwordOf(context) : undefined
+  await put(context, 'entry edit', 'changed', password, async () => {
+    await store.ask('editEntry', { id, ...given, password })
+    return id
+  })
+}
+
+async function history(context: Context): Promise<void> {
+  const { store, flags, terminal } = context
+  const id = await findId(context, 'all')
+  const reveals = flags['reveal'] === true
+  await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
+  if (reveals) told(context, await store.ask('disclose', { command: 'entry history', entries: 1, id }))
+  await store.close()
+  await store.read(await store.status(), (record, state) => {
+    const { time, type } = record
+    const changes = changesIn(record, id)
+    if (changes === undefined) return
+    const entry = { ...state.entries.get(id), ...changes }
+    const secrets = SECRETS.filter(field => entry[field] !== undefined)
+    const hidden = Object.fromEntries(secrets.map(field => [field, HIDDEN]))
+    const values = fieldsOf(reveals ? entry : { ...entry, ...hidden })
+    const by = authorOf(state, record)
+    terminal.show({ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`)
+  })
+}
+
+async function purge(context: Context): Promise<void> {
+  const { flags, terminal, store } = context
+  const id = idOf(context)
+  const { found: { sistema, usuario } } = await store.ask('getEntry', { id, command: undefined })
+  await store.close() // nobody waits for the lock meanwhile
+  const what = `Entry ${id} (${sistema}, ${usuario}) is permanently deleted, and its id is never given again.`
+  await terminal.confirm(what, flags['yes'] === true)
+  await store.ask('purgeEntry', { id })
+  if (flags['compact'] === true) return compact(context, true)
+  terminal.show({ id, done: 'purged' }, [
+    `entry ${id} permanently deleted`,
+    'its old values leave the file with: journal compact --drop-history; entry purge --compact does both'
+  ])
+}
+
+const ENTRY = ['ENTRY']
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'entry list', positionals: ['[FILTER]'],
+    options: {
+      deleted: { help: 'those that were deleted instead' },
+      old: { value: 'DAYS', help: 'those whose password was set more than DAYS ago, or nobody knows when' },
+      reused: { help: 'those whose password another active entry has, too' }
+    },
+    help: 'lists the active entries, or those whose system, user or address contains FILTER; no secrets',
+    examples: ['entry list git', 'entry list --deleted', 'entry list --old 365', 'entry list --reused'],
+    run: list
+  },
+  {
+    name: 'entry get', positionals: ENTRY,
+    options: { field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP },
+    help: 'prints an entry; its password with --reveal or --field password, which is recorded',
+    examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
+    run: get
+  },
+  {
+    name: 'entry add', options: { ...FIELD_FLAGS, ...NOTES, ...PASSWORD, ...REVEAL, ...CLIP },
+    help: 'makes an entry, whose password it asks for or generates',
+    examples: ['entry add --system github --user ana', 'entry add --system github --user ana --generate --clip'],
+    run: add
+  },
+  {
+    name: 'entry edit', positionals: ENTRY,
+    options: {
+      ...FIELD_FLAGS, ...NOTES, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
+      ...REVEAL, ...CLIP
+    },
+    help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',
+    examples: ['entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate 32 --reveal'],
+    run: edit
+  },
+  {
+    name: 'entry delete', positionals: ENTRY,
+    help: 'marks an entry as deleted; nothing is removed',
+    examples: ['entry delete 3'],
+    run: async context => {
+      const id = await findId(context, 'active')
+      await change(context, id, 'deleted', 'deleteEntry')
+    }
+  },
+  {
+    name: 'entry restore', positionals: ENTRY,
+    help: 'makes a deleted entry active again',
+    examples: ['entry restore 3'],
+    run: async context => {
+      const id = await findId(context, 'deleted')
+      await change(context, id, 'restored', 'restoreEntry')
+    }
+  },
+  {
+    name: 'entry purge', positionals: ['ID'],
+    options: {
+      yes: { help: 'do not ask for confirmation' },
+      compact: { help: 'also compact the journal without history, so that the old values leave the file' }
+    },
+    help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',
+    examples: ['entry purge 3'],
+    run: purge
+  },
+  {
+    name: 'entry history', positionals: ENTRY, options: REVEAL,
+    help: 'prints every value that an entry ever had, with its time and its author',
+    examples: ['entry history github --reveal'],
+    run: history
+  }
+]

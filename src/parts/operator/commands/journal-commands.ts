@@ -1,0 +1,247 @@
+/** The commands on a whole journal. */
+import { basename, dirname, extname, resolve } from 'node:path'
+import type { Files } from '../../../journal/files.ts'
+import { isPartOf, locationOf, removeLeftovers, secondName } from '../../../journal/folder.ts'
+import { BEGUN, type JournalRecord } from '../../../journal/journal.ts'
+import { readKeyFile } from '../../../journal/keys.ts'
+import { FIRST_HASH } from '../../../journal/line.ts'
+import { Failure } from '../../../errors.ts'
+import { counted } from '../../../log.ts'
+import { event } from '../../../store/events.ts'
+import {
+  OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
+} from '../../../command.ts'
+import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
+import {
+  assertNotPacked, before, earlierEnd, fileStatus, notedHead, sealingKeys, type EarlierEnd
+} from './journal-files.ts'
+import { damageBeside, IN_MEMORY } from './check.ts'
+import { openable } from '../salvage/salvage.ts'
+import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
+import { told } from './find-entry.ts'
+import { WrittenAgain } from './same-file.ts'
+
+/** Tries while the journal is rewritten. */
+const TRIES = 5
+
+function shown({ data }: JournalRecord, reveals: boolean): string {
+  return JSON.stringify(data, (name, value) =>
+    (['password', 'notas'].includes(name) && !reveals) || name === 'passwordHash' ? HIDDEN : value)
+}
+
+/** Throws if the journal is not what its service has. */
+async function statusOf({ store, positionals: [file] }: Context): Promise<JournalStatus> {
+  if (file !== undefined) {
+    const status = fileStatus({ store }, file)
+    assertNotPacked(store.files, status.path)
+    return status
+  }
+  const status = await store.status()
+  const hasFailed = status.fault && status.mayHeal !== true && status.endpoints === undefined
+  if (hasFailed) throw new OperatorError(`the journal takes no more changes: ${status.fault}; ${IN_MEMORY}`)
+  return status
+}
+
+function withOpenable(
+  { store }: Context, { path, keyFile, endpoints, records }: JournalStatus, error: unknown
+): unknown {
+  const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
+  if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
+  const { made: { opened, last } } = openable(store.files, path, keys)
+  const more = `; ${opened} of its ${last} lines can be opened`
+  if (records !== undefined) return damageBeside(error, more)
+  return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${more}`, { cause: error })
+}
+
+async function verify(context: Context): Promise<void> {
+  const { store, terminal, flags } = context
+  const head = notedHead(flags)
+  const status = await statusOf(context)
+  let noted = head === FIRST_HASH ? 0 : undefined
+  const ends: EarlierEnd[] = []
+  const keys = new Set<string>()
+  const look: OnRecord = (record, _state, text) => {
+    if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = record.seq
+    const end = earlierEnd(record)
+    if (end !== undefined) ends.push(end)
+    for (const key of sealingKeys(text)) keys.add(key)
+  }
+  const { records, head: newest, tornBytes, state: { entries } } = await store.read(status, look)
+    .catch(error => { throw withOpenable(context, status, error) })
+  const { count, active } = entries
+  const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
+  const result = {
+    records, entries: count, active, head: newest, tornBytes, keys: [...keys],
+    ...head !== undefined && { noted: noted === undefined ? null : { record: noted }, endOf }
+  }
+  const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
+  terminal.show(result, [
+    `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`, `keys    ${[...keys].join(', ')}`,
+    ...tornBytes > 0 ? [`torn    ${torn}`] : [],
+    ...noted === undefined ? [] : [`noted   at record ${noted}`],
+    ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`]
+  ])
+  if (head !== undefined && noted === undefined && endOf === undefined) {
+    const why = 'it was replaced or tampered with, or this is another journal'
+    const [last] = ends
+    const older = last && `; a head from ${before(last)} that was not its end is only in an archive of that time`
+    throw new Failure('head-unknown', `${why}${older ?? ''}`)
+  }
+  if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
+}
+
+async function show(context: Context): Promise<void> {
+  const { store, flags, terminal, positionals: [file] } = context
+  const reveals = flags['reveal'] === true
+  const status = await statusOf(context)
+  if (reveals && file !== undefined) {
+    terminal.warn('this disclosure of passwords was not recorded: this is a copy of the journal')
+  } else if (reveals) {
+    const { entries } = await store.ask('status', {})
+    told(context, await store.ask('disclose', { command: 'journal show', entries, id: undefined }))
+    await store.close()
+  }
+  let sealing: string | undefined
+  await store.read(reveals ? await statusOf(context) : status, (record, state, text) => {
+    const { seq, time, type } = record
+    const data = shown(record, reveals)
+    const by = authorOf(state, record)
+    const [key] = sealingKeys(text)
+    const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
+    sealing = key
+    terminal.show({ seq, time, by, type, key, data: JSON.parse(data) },
+      [...rotation, `${seq} ${time} ${by ?? '-'} ${type} ${data}`])
+  })
+}
+
+/** Damage may be found after some lines are out: only the exit code says that a copy is good. */
+async function backupToOutput(context: Context): Promise<void> {
+  const { store, terminal } = context
+  if (terminal.showsResults) throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
+  const { records, head } = await copyLines(store, await statusOf({ ...context, positionals: [] }), text =>
+    terminal.pass(text))
+  terminal.sync()
+  terminal.note(`${counted(records, 'record')}, head ${head}`)
+}
+
+async function backup(context: Context): Promise<void> {
+  const { store, positionals: [file = ''], terminal, flags } = context
+  if (file === '-') return backupToOutput(context)
+  const ending = extname(file)
+  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
+  const name = flags['timestamp'] === true ? `${file.slice(0, file.length - ending.length)}-${time}${ending}` : file
+  if (store.files.stat(resolve(name)) !== undefined) {
+    throw new OperatorError(`${resolve(name)} exists already; --timestamp adds the time to the name`)
+  }
+  await again(async () => {
+    const status = await statusOf({ ...context, positionals: [] })
+    const keys = new Set<string>()
+    const onText = (text: string): void => { for (const key of sealingKeys(text)) keys.add(key) }
+    const { records, head } = await saveJournal(store, name, status, { onText })
+      .catch(error => { throw withOpenable(context, status, error) })
+    terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
+      `${counted(records, 'record')}, head ${head}`,
+      `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
+    ])
+  })
+}
+
+async function again(act: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await act()
+    } catch (error) {
+      if (!(error instanceof WrittenAgain) || tries === TRIES) throw error
+    }
+  }
+}
+
+/** The first record of a new journal, and no other. */
+const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
+const MAX_BEGUN_BYTES = 1_000
+
+function isJustBegun(files: Files, path: string, bytes: number): boolean {
+  return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
+}
+
+async function restore({ store, positionals: [file = ''], terminal, flags }: Context): Promise<void> {
+  const status = fileStatus({ store }, file)
+  const { path, keyFile } = locationOf(store.settings)
+  const keepsTokens = flags['keep-tokens'] === true
+  let ended = 0
+  const { records, head, tornBytes, state } = await store.alone(async () => {
+    const target = path
+    secondName(store.files, path)
+    const old = store.files.stat(target)
+    const isEmpty = old === undefined || old.size === 0 || isJustBegun(store.files, target, old.size)
+    if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
+    const source = store.files.real(status.path)
+    if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {
+      throw new OperatorError(`${source} has the name of a killed command's left-over, and would be removed; rename it`)
+    }
+    assertNotPacked(store.files, status.path)
+    removeLeftovers(store.files, target)
+    return saveJournal(store, target, status, {
+      replaces: old,
+      more: ({ records, state: { tokens } }) => {
+        if (records === 0) throw new OperatorError(`${status.path} holds no record`)
+        ended = keepsTokens ? 0 : tokens.size
+        const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
+        return [...users].map(user => event('tokens.revoked', null, { user }))
+      }
+    })
+  })
+  if (tornBytes > 0) {
+    terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
+      'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy')
+  }
+  const users = [...state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
+    .map(({ email }) => email)
+  const asOf = state.recorded
+  terminal.show({ path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended }, [
+    `${path}: ${counted(records, 'record')}, head ${head}`,
+    ...users.length === 0 ? [] : [
+      `users and tokens are as of ${asOf}: ${users.join(', ')}`, 'remove those who have left: user remove EMAIL'
+    ],
+    ...ended === 0 ? []
+      : [`${counted(ended, 'token')} ended, since some may have been revoked by now; --keep-tokens keeps them`]
+  ])
+}
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'init', mayCreate: true,
+    help: 'makes the data folder, the key and the journal, if they do not exist yet',
+    run: async ({ store, terminal }) => {
+      const { pid, isNew, path, keyFile, records } = await store.ask('status', {})
+      const made = pid === process.pid && isNew === true // not by the service or a faster run
+      const done = made ? 'made, empty' : `found, ${counted(records, 'record')}`
+      terminal.show({ path, keyFile, records, made }, [`journal ${path} (${done})`, `key     ${keyFile}`])
+    }
+  },
+  {
+    name: 'journal verify', positionals: ['[FILE]'],
+    options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' } },
+    help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
+    examples: ['journal verify', 'journal verify /mnt/backup/monday.jsonl'],
+    run: context => again(() => verify(context))
+  },
+  {
+    name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
+    help: 'prints a line for each record of the journal, or of a copy: number, time, who, what',
+    run: show
+  },
+  {
+    name: 'journal backup', positionals: ['FILE'],
+    options: { timestamp: { help: 'add the time to the name of FILE' } },
+    help: 'copies the journal, verified; - is standard output',
+    examples: ['journal backup /mnt/backup/journal.jsonl --timestamp', 'journal backup -'],
+    run: backup
+  },
+  {
+    name: 'journal restore', positionals: ['FILE'],
+    options: { 'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' } },
+    help: 'verifies a copy and puts it into a data folder without a journal; ends all tokens; stop the service before',
+    run: restore
+  }
+]

@@ -1,0 +1,92 @@
+/** Journals and copies of them as files, and what they say of earlier journals. */
+import { Buffer } from 'node:buffer'
+import { resolve } from 'node:path'
+import type { Files } from '../../../journal/files.ts'
+import { locationOf } from '../../../journal/folder.ts'
+import { REWRITTEN, type JournalRecord } from '../../../journal/journal.ts'
+import { OperatorError, UsageError, type Arguments, type Context, type JournalStatus } from '../../../command.ts'
+
+/** Types of records that name the end of an earlier journal. */
+export const CONTINUED = 'journal.continued'
+export const CONTINUATIONS: ReadonlySet<string> = new Set([CONTINUED, REWRITTEN])
+
+export interface Continued {
+  readonly why: 're-encrypted' | 'compacted' | 'salvaged' | 'repaired'
+  readonly head: string
+  readonly records: number
+  /** Null if the earlier journal had no record. */
+  readonly time: string | null
+  /** If salvaged: the file, the archive of its checkpoint, opened lines, lost lines (the first 1,000 places). */
+  readonly source?: string
+  readonly archive?: string
+  readonly opened?: number
+  readonly lost?: readonly LostLines[]
+}
+
+/** `to` is null for the newest lines: their number is unknown. */
+export interface LostLines {
+  readonly from: number
+  readonly to: number | null
+  readonly bytes: number
+}
+
+/** The end of the previous or an earlier journal. */
+export interface EarlierEnd extends Continued {
+  readonly ended: string
+}
+
+/** Throws a `UsageError` unless it is 64 hexadecimal digits. */
+export function notedHead({ head }: Arguments['flags']): string | undefined {
+  if (head === undefined || /^[0-9a-f]{64}$/.test(head as string)) return head as string | undefined
+  throw new UsageError('--head must be 64 hexadecimal digits')
+}
+
+/** Throws an `OperatorError` if there is no file. */
+export function fileStatus({ store }: Pick<Context, 'store'>, file: string): JournalStatus {
+  const path = resolve(file)
+  const stat = store.files.stat(path)
+  if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
+  return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.size, file: stat }
+}
+
+const PACKED: readonly (readonly [bytes: string, name: string])[] = [
+  ['1f8b', 'gzip'], ['28b52ffd', 'zstd'], ['fd377a58', 'xz'], ['425a68', 'bzip2'], ['504b0304', 'zip'],
+  ['6167652d', 'age']
+]
+
+/** Throws an `OperatorError` if a file is packed. */
+export function assertNotPacked(files: Files, path: string, what: string = 'a journal'): void {
+  if (files.stat(path) === undefined) throw new OperatorError(`there is no file ${path}`)
+  const start = Buffer.alloc(8)
+  const descriptor = files.openToRead(path)
+  try {
+    if (files.stat(path)?.isFile() === true) files.readAt(descriptor, start, 0)
+  } finally {
+    files.close(descriptor)
+  }
+  const packed = packedAs(start)
+  if (packed !== undefined) throw new OperatorError(`${path} is not ${what}: ${packed}; unpack it first`)
+}
+
+/** Undefined: not packed. */
+export function packedAs(start: Buffer): string | undefined {
+  const digits = start.toString('hex', 0, 8)
+  return PACKED.find(([bytes]) => digits.startsWith(bytes))?.[1]
+}
+
+/** Only the first records of a rewritten journal have it. */
+export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
+  return CONTINUATIONS.has(record.type) ? { ...record.data as Continued, ended: record.time } : undefined
+}
+
+const REWRITINGS = {
+  compacted: 'compaction', 're-encrypted': 're-encryption', salvaged: 'salvage', repaired: 'repair'
+} as const
+
+export function before({ why, ended }: EarlierEnd): string {
+  return `before the ${REWRITINGS[why]} of ${ended}`
+}
+
+export function sealingKeys(lines: string): readonly string[] {
+  return [...new Set(Array.from(lines.matchAll(/,"key":"([0-9a-f]{8})","sealed":"/g), ([, key]) => key!))]
+}

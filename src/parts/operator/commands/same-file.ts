@@ -1,0 +1,38 @@
+/** Notices if a journal's file is replaced while it is read. */
+import { isSameFile, type Files } from '../../../journal/files.ts'
+import { Failure } from '../../../errors.ts'
+import type { Recovered } from '../../../journal/recover.ts'
+import { OperatorError, type JournalStatus } from '../../../command.ts'
+import { ofFile } from '../system-error.ts'
+
+/** The command may be run again. */
+export class WrittenAgain extends OperatorError {}
+
+/** Throws `WrittenAgain`, an `OperatorError` if the file is gone, or `journal-damaged`. */
+export function readSameFile(
+  files: Files, status: JournalStatus, read: (endBytes: number) => Recovered
+): Recovered {
+  assertSame(files, status)
+  // The service goes on from memory without its file.
+  if (status.records !== undefined && files.stat(status.path) === undefined) {
+    throw new OperatorError(`${status.path} is gone, though the service runs; put it back, and restart the service`)
+  }
+  let found: Recovered
+  try {
+    found = read(status.bytes)
+  } catch (error) {
+    throw ofFile(error, status.path)
+  } finally {
+    assertSame(files, status) // a replaced file explains a missing end
+  }
+  // A service's acknowledged records are whole; without a service, a crash may have cut the last write.
+  if (status.records !== undefined && found.goodBytes !== status.bytes) {
+    throw new Failure('journal-damaged', `${status.path} ends before its last record`)
+  }
+  return found
+}
+
+function assertSame(files: Files, { path, file }: JournalStatus): void {
+  if (file === undefined || isSameFile(files.stat(path), file)) return
+  throw new WrittenAgain(`${path} was written again meanwhile; run the command again`)
+}

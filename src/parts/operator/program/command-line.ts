@@ -1,0 +1,206 @@
+/** The command line: its command, its flags, and their help. */
+import { parseArgs } from 'node:util'
+import { fail, parseUtf8, type Setting, type SettingsTable, type StorageSettings } from '../../../core-settings.ts'
+import { calledAs, JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
+import { workingFolder } from '../../../journal/files.ts'
+import { UsageError, type Arguments, type Command, type Option } from '../../../command.ts'
+
+type Table = { readonly [name: string]: Setting<unknown> }
+
+export const SCRIPT: string = process.argv[1] ?? ''
+const PROGRAM: string = calledAs(SCRIPT, workingFolder())
+
+const JOURNAL: Setting<string> = {
+  ...SETTINGS.journal,
+  help: `${['Where records are kept: \`file\`', ...Object.values(JOURNALS).map(({ help }) => help)].join('; ')}.`,
+  parse: text => text === 'memory' ? fail('a place that this program can reach; only the service reaches its memory')
+    : SETTINGS.journal.parse(text)
+}
+
+/** This program needs no other settings. */
+export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
+  dataDir: SETTINGS.dataDir,
+  keyFile: SETTINGS.keyFile,
+  journal: JOURNAL,
+  ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
+    serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
+}
+
+const POSITIONALS: { readonly [name: string]: string } = {
+  ENTRY: 'an id, or a part of the system, user name or address that one entry alone has',
+  FILTER: 'a part of the system, user name or address, whatever its case and accents',
+  EMAIL: 'the address of a user',
+  'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it',
+  SHELL: 'bash, zsh or fish'
+}
+
+const EXIT_CODES =
+  'Exit codes: 0 done; 1 refused or failed; 2 called in a wrong way; 3 the journal or its keys are damaged.'
+
+const JSON_RESULT: Option = { help: 'print the result as JSON' }
+
+/** Leaves out journals that are not chosen. */
+export function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
+  // A command that moves a journal may need the settings of either place.
+  const others = moves !== undefined ? []
+    : PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
+  const hidden = new Set(others.flatMap(({ settings }) => Object.keys(settings)))
+  return Object.fromEntries(Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
+}
+
+export function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS): { readonly [flag: string]: Option } {
+  const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
+  return { ...command.options, json: JSON_RESULT, help: { help: 'explain the command' }, ...Object.fromEntries(flags) }
+}
+
+/** Names of commands in other programs. */
+const HABITS: { readonly [word: string]: string } = {
+  ls: 'entry list', list: 'entry list', search: 'entry list', find: 'entry list', grep: 'entry list',
+  get: 'entry get', show: 'entry get', cat: 'entry get', cp: 'entry get', copy: 'entry get', pass: 'entry get',
+  add: 'entry add', insert: 'entry add', new: 'entry add', create: 'entry add', generate: 'entry add',
+  edit: 'entry edit', set: 'entry edit', update: 'entry edit', mv: 'entry edit',
+  rm: 'entry delete', delete: 'entry delete', remove: 'entry delete', undelete: 'entry restore', purge: 'entry purge',
+  history: 'entry history', log: 'journal show', passwd: 'user password', backup: 'journal backup',
+  restore: 'journal restore', verify: 'journal verify', check: 'journal verify', compact: 'journal compact',
+  repair: 'journal repair', salvage: 'journal salvage', rotate: 'key rotate', users: 'user list', tokens: 'token list'
+}
+
+/** Flags may stand before the command. */
+export function flagsLast(commands: readonly Command[], words: readonly string[]): readonly string[] {
+  const options = commands.flatMap(command => Object.entries(optionsOf(command)))
+  let at = 0
+  while (words[at]?.startsWith('--') === true) {
+    const flag = words[at]!.slice(2)
+    at += options.some(([name, { value }]) => name === flag && value !== undefined && !value.startsWith('[')) ? 2 : 1
+  }
+  return [...words.slice(at), ...words.slice(0, at)]
+}
+
+/** Throws a `UsageError` that suggests a command. */
+export function findCommand(commands: readonly Command[], words: readonly string[]): Command {
+  const found = commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
+  if (found !== undefined) return found
+  const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
+  const names = commands.map(({ name }) => name)
+  const inGroup = names.filter(name => name.startsWith(`${group} `)).map(name => name.split(' ')[1]!)
+  const ofEntry = group === 'entry' && Object.hasOwn(HABITS, second) ? HABITS[second] : undefined
+  const habit = Object.hasOwn(HABITS, group) ? HABITS[group] : ofEntry
+  const meant = nearest(`${group} ${second}`.trim(), names) ?? habit ??
+    (inGroup.length === 0 ? nearest(group, names.map(name => name.split(' ')[0]!)) : undefined)
+  if (meant !== undefined) throw new UsageError(`there is no such command; did you mean ${meant}?`)
+  if (inGroup.length > 0) throw new UsageError(`${group} needs one of: ${inGroup.join(', ')}`)
+  throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
+}
+
+/** An optional value is a number: any other word is a positional. */
+function takesWord(flag: string, { value }: Option, words: readonly string[]): boolean {
+  if (value?.startsWith('[') !== true) return value !== undefined
+  return /^\d+$/.test(words[words.indexOf(`--${flag}`) + 1] ?? '')
+}
+
+function tokensOf(options: ReturnType<typeof optionsOf>, words: readonly string[]) {
+  return parseArgs({
+    args: [...words], strict: false, tokens: true,
+    options: Object.fromEntries(Object.entries(options)
+      .map(([flag, option]) => [flag, { type: takesWord(flag, option, words) ? 'string' : 'boolean' }]))
+  }).tokens
+}
+
+/** `-h` may also be the value of a flag. */
+export function asksForHelp(command: Command, words: readonly string[]): boolean {
+  return words.includes('--help') ||
+    tokensOf(optionsOf(command), words).some(token => token.kind === 'option' && token.rawName === '-h')
+}
+
+/** Throws a `UsageError`. */
+export function parse(command: Command, words: readonly string[]): Arguments {
+  const options = optionsOf(command)
+  const flags: { [flag: string]: string | boolean | readonly string[] } = {}
+  const positionals: string[] = []
+  for (const token of tokensOf(options, words)) {
+    if (token.kind === 'positional') {
+      const name = command.positionals?.[positionals.length]?.replace(/[[\]]/g, '') ?? 'a word'
+      // An older version took addresses that are not UTF-8: their users can still be changed and removed.
+      const isKnownUser = name === 'EMAIL' && command.name !== 'user add'
+      positionals.push(isKnownUser ? token.value : asUtf8(name, token.value))
+    }
+    if (token.kind !== 'option') continue
+    const { name, rawName, value, inlineValue = false } = token
+    if (!rawName.startsWith('--')) throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
+    const option = Object.hasOwn(options, name) ? options[name]! : undefined
+    if (option === undefined) throw unknownFlag(command, name, Object.keys(options))
+    if (option.value === undefined && inlineValue) throw new UsageError(`--${name} takes no value`)
+    const isMissing = takesWord(name, option, words) && !inlineValue && (value === undefined || value.startsWith('--'))
+    if (isMissing) throw new UsageError(`--${name} needs a value: --${name} ${option.value}`)
+    if (flags[name] !== undefined && option.repeats !== true) throw new UsageError(`--${name} is given twice`)
+    const given = value === undefined ? true : asUtf8(`--${name}`, value)
+    flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], given as string] : given
+  }
+  assertCount(command, positionals.length)
+  return { positionals, flags }
+}
+
+function asUtf8(name: string, word: string): string {
+  try {
+    return parseUtf8(word)
+  } catch (error) {
+    throw new UsageError(`${name} must be ${(error as Error).message}`)
+  }
+}
+
+/** Repeats none of the words: one may be a password. */
+function assertCount(command: Command, given: number): void {
+  const { name, positionals: expected = [] } = command
+  const missing = expected.slice(given).find(one => !one.startsWith('['))
+  if (missing !== undefined) throw new UsageError(`${missing} is missing; ${usage(command)}`)
+  if (given <= expected.length) return
+  const takes = expected.length === 0 ? 'flags alone' : `${expected.join(' ')}, and a text with spaces needs quotes`
+  throw new UsageError(`too many words: ${name} takes ${takes}; ${usage(command)}`)
+}
+
+function flagsHint({ name }: Command): string { return `${PROGRAM} ${name} --help lists them` }
+
+function unknownFlag(command: Command, flag: string, known: readonly string[]): UsageError {
+  const meant = nearest(flag, known)
+  const hint = meant === undefined ? flagsHint(command) : `did you mean --${meant}?`
+  return new UsageError(`${command.name} has no such flag; ${hint}`)
+}
+
+function usage({ name, positionals = [] }: Command): string {
+  return ['usage:', PROGRAM, name, ...positionals, '[options]'].join(' ')
+}
+
+export function helpOf(command: Command, journal: string | undefined): string {
+  const { positionals = [], examples = [] } = command
+  const line = (name: string, text: string): string => `  ${name.padEnd(28)} ${text}\n`
+  const words = positionals.map(name => name.replace(/[[\]]/g, ''))
+    .flatMap(name => POSITIONALS[name] === undefined ? [] : [line(name, POSITIONALS[name])])
+  const options = Object.entries({ ...command.options, json: JSON_RESULT }).map(([flag, { value, help }]) =>
+    line(`--${flag}${value === undefined ? '' : ` ${value}`}`, help))
+  const settings = `${settingsHelp(settingsFor(command, journal))}\n`
+  const shown = examples.map(example => `  ${PROGRAM} ${example}\n`)
+  return [
+    `${usage(command)}\n\n${command.help}\n`, words.join(''), `Options:\n${options.join('')}`, `Settings:\n${settings}`,
+    shown.length === 0 ? '' : `Examples:\n${shown.join('')}`, `${EXIT_CODES}\n`
+  ].filter(text => text !== '').join('\n')
+}
+
+/** Everyday commands come first. */
+const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
+  ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token', 'audit'],
+  ['The journal and its keys', 'init', 'journal', 'key'], ['This program', 'completion']
+]
+
+export function overview(commands: readonly Command[], group?: string, journal: string = 'file'): string {
+  const shown = commands.filter(({ name, journals = [journal] }) =>
+    journals.includes(journal) && (group === undefined || name.startsWith(`${group} `)))
+  const grouped = new Set(GROUPS.flat())
+  const others = new Set(shown.map(({ name }) => name.split(' ')[0]!).filter(first => !grouped.has(first)))
+  const blocks = [...GROUPS, ['Other parts', ...others] as const].map(([title, ...firstWords]) => {
+    const lines = firstWords.flatMap(first => shown.filter(({ name }) => name.split(' ')[0] === first))
+      .map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
+    return lines.length === 0 ? '' : `${title}\n${lines.join('')}\n`
+  })
+  const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${blocks.join('')}`
+  return `${head}${PROGRAM} help COMMAND explains one, with examples.\n${EXIT_CODES}\n`
+}

@@ -1,0 +1,269 @@
+/**
+ * Reaches the store through the socket of the process that has the lock. If no process has it, this process takes the
+ * lock: there is always one writer.
+ */
+import { join } from 'node:path'
+import type { CoreSettings, StorageSettings } from '../../../core-settings.ts'
+import { disk, type Files } from '../../../journal/files.ts'
+import { JOURNAL_FILE, locationOf } from '../../../journal/folder.ts'
+import { heldSockets, lockFolder, probe } from '../../../journal/lock.ts'
+import { Failure, systemCode } from '../../../errors.ts'
+import type { JournalRecord } from '../../../journal/journal.ts'
+import { readKeyFile } from '../../../journal/keys.ts'
+import { readJournal } from '../../../journal/recover.ts'
+import { SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
+import { JOURNALS } from '../../../settings.ts'
+import { openStorage } from '../../../service.ts'
+import { State } from '../../../store/state.ts'
+import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../../../command.ts'
+import type { Terminal } from '../../terminal.ts'
+import { readSameFile } from '../commands/same-file.ts'
+import { requestLocal } from '../socket/local-client.ts'
+import { runOperation, serveOperations } from '../socket/local-server.ts'
+import type { Body, FolderStatus, OperationName, Result } from '../../operation.ts'
+import { callOf, type Operated } from '../socket/operation-table.ts'
+
+/** If the other process opens or closes, and does not answer. */
+const TRIES = 50
+const PAUSE_MS = 100
+/** If it answers that it is busy or closes: closing may take as long as the slowest client. */
+const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
+/** A longer wait is reported. */
+const SILENT_MS = 2_000
+const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
+  'after Ctrl+C it may still carry out the command'
+const NO_ANSWER = 'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
+  'into its log, raise its limit (LimitNOFILE), or restart it'
+const MAX_NAME_CHARACTERS = 64
+const SET_GROUP = 0o2000
+
+type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
+
+const NEW_STORE = 'new, empty store'
+
+/** If no journal is there, `mayBegin` makes it as a start does, `mayCreate` on purpose. */
+export interface MayMake { readonly mayBegin: boolean, readonly mayCreate: boolean }
+
+interface Opened {
+  readonly operated: Operated
+  close(): Promise<void>
+}
+
+/**
+ * Asking rejects with a `Failure` if the folder cannot be opened, and with an `OperatorError` if it is another user's
+ * or has no journal and none may be made: a mistyped folder must not become a store.
+ */
+export class StoreAccess implements Reached {
+  readonly settings: StoreSettings
+  readonly files: Files = disk
+  readonly #may: MayMake
+  readonly #terminal: Terminal
+  readonly #keyFile: string
+  readonly #folder: string
+  #opened: Opened | undefined
+  #saysThatItWaits = false
+
+  constructor(settings: StoreSettings, may: MayMake, terminal: Terminal) {
+    const { keyFile, folder } = locationOf(settings)
+    this.settings = settings
+    this.#may = may
+    this.#terminal = terminal
+    this.#keyFile = keyFile
+    this.#folder = folder
+  }
+
+  get hasLock(): boolean { return this.#opened !== undefined }
+
+  async ask<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+    let timer: NodeJS.Timeout | undefined
+    try {
+      for (let tries = 1, answered = 0; ; tries++) {
+        try {
+          const socket = this.#opened === undefined ? await liveSocket(this.files, this.#folder) : undefined
+          if (socket === undefined) return await this.#run(name, body)
+          timer ??= this.#noteLater()
+          const answer = await requestLocal(socket, name, body, operatorName(process.env))
+          if (answer.status === 200) return answer.body as Result<N>
+          const { message } = answer.body as { readonly message: string }
+          if (answer.status !== 503 || tries >= BUSY_TRIES) throw new OperatorError(message)
+          answered = tries
+        } catch (error) {
+          if (!isTransition(error)) throw error
+          const isOver = tries - answered >= TRIES
+          if (isOver) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
+        }
+        await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async look(): Promise<FolderStatus | undefined> {
+    try {
+      if (this.#opened !== undefined) return await this.#run('status', {})
+      const found = await liveSocket(this.files, this.#folder)
+      const answer = found === undefined ? undefined : await requestLocal(found, 'status', {})
+      return answer?.status === 200 ? answer.body as FolderStatus : undefined
+    } catch (error) {
+      if (error instanceof OperatorError) throw error
+      return undefined
+    }
+  }
+
+  async status(): Promise<JournalStatus> {
+    const isReached = this.settings.journal !== 'file' || this.#opened !== undefined ||
+      await liveSocket(this.files, this.#folder) !== undefined
+    if (isReached) return this.ask('status', {})
+    this.#assertJournal()
+    const path = join(this.#folder, JOURNAL_FILE)
+    const file = disk.stat(path)!
+    return { path, keyFile: this.#keyFile, bytes: file.size, file }
+  }
+
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    if (disk.stat(this.#folder) === undefined) throw new OperatorError(`there is no folder ${this.#folder}`)
+    this.assertOwner()
+    try {
+      const lock = await lockFolder(this.files, this.#folder)
+      try {
+        return await work()
+      } finally {
+        await lock.release()
+      }
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'folder-held') throw error
+      throw new OperatorError(`${error.message}; if that is the service, stop it first`)
+    }
+  }
+
+  async read(status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> {
+    const keys = readKeyFile(this.files, status.keyFile)
+    if (keys === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
+    const state = new State()
+    const each = (record: JournalRecord, text: string): void => {
+      onRecord(record, state, text)
+      state.apply(record)
+    }
+    const onProgress = (share: number): void => this.#terminal.progress('reading the journal', share)
+    if (status.endpoints === undefined) {
+      const found = readSameFile(this.files, status,
+        endBytes => readJournal(this.files, status.path, keys, each, { onProgress, endBytes }))
+      return { ...found, state }
+    }
+    const { path, records = Infinity } = status
+    const kind = JOURNALS[this.settings.journal] ?? Object.values(JOURNALS)[0]
+    const found = await kind!.read!(this.settings, { path, records, keys, apply: each, onProgress })
+    onProgress(1)
+    if (found.records < (status.records ?? 0)) throw new OperatorError(`${path} ends before its last record`)
+    return { ...found, goodBytes: 0, tornBytes: 0, state }
+  }
+
+  async close(): Promise<void> {
+    const closing = this.#opened
+    this.#opened = undefined
+    await closing?.close()
+  }
+
+  /** The service could not read what another user makes in its folder. Throws an `OperatorError`. */
+  assertOwner(): void {
+    const user = process.geteuid?.()
+    const folder = disk.stat(this.#folder)
+    // A set-group-ID folder, as Kubernetes' fsGroup makes, is shared on purpose: the journal's owner counts.
+    const isShared = folder !== undefined && (folder.mode & SET_GROUP) !== 0
+    const owned = isShared ? join(this.#folder, JOURNAL_FILE) : this.#folder
+    const owner = disk.stat(owned)?.uid
+    if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(owned)
+  }
+
+  #noteLater(): NodeJS.Timeout | undefined {
+    if (this.#saysThatItWaits) return undefined
+    return setTimeout(() => {
+      if (!this.#saysThatItWaits) this.#terminal.note(WAITING)
+      this.#saysThatItWaits = true
+    }, SILENT_MS)
+  }
+
+  async #run<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+    if (this.#opened === undefined) {
+      const { mayBegin, mayCreate } = this.#may
+      if (this.settings.journal === 'file' && !mayBegin && !mayCreate) this.#assertJournal()
+      this.assertOwner()
+      this.#opened = await this.#open()
+    }
+    const call = callOf(this.#opened.operated, operatorName(process.env), () => false)
+    return await runOperation(call, name, { ...body }) as Result<N>
+  }
+
+  async #open(): Promise<Opened> {
+    const { settings } = this
+    const terminal = this.#terminal
+    const warn = (line: string): void => terminal.warn(line)
+    const { store, journal, lock, close } = await openStorage(
+      { ...settings, dataDir: this.#folder, keyFile: this.#keyFile },
+      { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
+      { mayCreate: this.#may.mayCreate, files: this.files })
+    const operated: Operated = {
+      store, journal: journal!, lock: lock!, abilities: abilitiesOf(settings), warn, progress: { share: 0 },
+      stopping: new AbortController().signal
+    }
+    const end = serveOperations(lock!.server, operated) // other commands need not wait
+    return { operated, close: async () => { await end(); await close() } }
+  }
+
+  /** `init` says by itself what it has made. */
+  #onInfo(line: string): void {
+    if (this.#may.mayBegin && line.startsWith(NEW_STORE)) this.#terminal.note(line)
+  }
+
+  #assertJournal(): void {
+    if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
+    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? if ` +
+      'nothing was ever stored there, make a journal with the command init; if entries were, restore a backup')
+  }
+}
+
+function abilitiesOf({ abilities }: StoreSettings): readonly string[] {
+  return [...abilities.values()].filter(ability => ability !== undefined)
+}
+
+/** Behind sudo, the account that called it. A header cannot hold every character. */
+function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
+  return (SUDO_USER || LOGNAME || USER || '').replace(/[^\w.@-]/g, '_').slice(0, MAX_NAME_CHARACTERS)
+}
+
+/** Nothing was done: the process that had the lock ends. */
+function isTransition(error: unknown): boolean {
+  if (error instanceof Failure) return error.code === 'folder-held'
+  return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
+}
+
+async function liveSocket(files: Files, folder: string): Promise<string | undefined> {
+  if (files.stat(folder) === undefined) return undefined
+  try {
+    for (const socket of heldSockets(files, folder)) {
+      if (!await probe(socket)) continue
+      assertOwnSocket(files, folder, socket)
+      return socket
+    }
+  } catch (error) {
+    throw systemCode(error) === 'EACCES' ? notOwner(folder) : error
+  }
+  return undefined
+}
+
+/** Another user's socket would be told passwords. Root may use the socket of the owner of folder or journal. */
+function assertOwnSocket(files: Files, folder: string, socket: string): void {
+  const user = process.geteuid?.()
+  const owner = files.stat(socket)?.uid
+  if (user === undefined || owner === undefined || owner === user) return
+  if (user === 0 && [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.uid === owner)) return
+  const how = 'if that is the service, run the command as that user; if not, stop the process that listens there'
+  throw new OperatorError(`user ${owner} listens on ${socket}: ${how}`)
+}
+
+function notOwner(path: string): OperatorError {
+  const { uid: owner, gid: group } = disk.stat(path)!
+  return new OperatorError(`${path} belongs to user ${owner}: run the command as that user, such as setpriv ` +
+    `--reuid=${owner} --regid=${group} --clear-groups COMMAND, sudo -u '#${owner}' COMMAND, or docker exec -u ${owner}`)
+}

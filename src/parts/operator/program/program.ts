@@ -1,0 +1,83 @@
+/**
+ * The operator's program. Exit codes: 0 done; 1 refused or failed; 2 usage error; 3 the journal or its keys are
+ * damaged, or something was lost.
+ */
+import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
+import { Failure, systemCode, type FailureCode } from '../../../errors.ts'
+import { assertLimits } from '../../../limits.ts'
+import { VERSION } from '../../../version.ts'
+import { OperatorError, UsageError, type Arguments, type Command } from '../../../command.ts'
+import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
+import { completionCommand } from './completion.ts'
+import { explained } from '../system-error.ts'
+import { Terminal, visible } from '../../terminal.ts'
+
+const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
+  'setting-invalid': 2, 'journal-damaged': 3, 'journal-newer': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
+  'head-unknown': 3, 'archive-foreign': 3
+}
+
+export async function runProgram(words: readonly string[]): Promise<number> {
+  process.stdout.on('error', error => {
+    const code = systemCode(error)
+    if (code !== 'EPIPE') process.stderr.write(`error: the output could not be written: ${code}\n`)
+    process.exit(1) // safe: the change is done, or a second try is refused
+  })
+  try {
+    assertLimits()
+    return await main(words)
+  } catch (error) {
+    const code = exitCodeOf(error)
+    if (code === undefined) throw error
+    process.stderr.write(`error: ${visible((explained(error) as Error).message)}\n`)
+    return code
+  }
+}
+
+async function main(words: readonly string[]): Promise<number> {
+  const added = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
+  const commands = [...added, completionCommand(added)]
+  const journal = process.env[SETTINGS.journal.variable] || undefined
+  const all = flagsLast(commands, words)
+  const asked = all[0] === 'help' ? all.slice(1) : all
+  const mayAskForHelp = asked !== all || words.includes('--help') || words.includes('-h')
+  const print = (text: string): void => new Terminal(process, false).pass(text)
+  if (asked[0] === '--version' || asked[0] === '-V') { print(`${VERSION}\n`); return 0 }
+  const [group, ...others] = asked[0]?.startsWith('-') === true ? [] : asked.filter(word => !word.startsWith('-'))
+  const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
+  if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
+    print(overview(commands, group, journal))
+    return mayAskForHelp ? 0 : 2
+  }
+  const command = findCommand(commands, asked)
+  const rest = asked.slice(command.name.split(' ').length)
+  if (asked !== all || asksForHelp(command, rest)) {
+    print(helpOf(command, journal))
+    return 0
+  }
+  return await run(command, parse(command, rest)) ?? 0
+}
+
+async function run(command: Command, given: Arguments): Promise<number | void> {
+  const { StoreAccess } = await import('./connect.ts')
+  const terminal = new Terminal(process, given.flags['json'] === true)
+  const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
+  const abilities = readValues({ abilities: SETTINGS.abilities }, {}, process.env)
+  const journal = command.journal?.(given.flags) ?? storage.journal
+  const settings = { ...storage, ...abilities, journal }
+  validateCombinations(settings)
+  const mayBegin = command.mayBegin === true && process.env['NODE_ENV'] !== 'production'
+  const store = new StoreAccess(settings, { mayBegin, mayCreate: command.mayCreate === true }, terminal)
+  try {
+    return await command.run({ ...given, terminal, store })
+  } finally {
+    await store.close()
+  }
+}
+
+function exitCodeOf(error: unknown): number | undefined {
+  if (error instanceof UsageError) return 2
+  if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1
+  const isForeseen = error instanceof OperatorError || systemCode(error) !== (error as Error).message
+  return isForeseen ? 1 : undefined
+}

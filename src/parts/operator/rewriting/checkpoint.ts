@@ -1,0 +1,143 @@
+/** The state as a few large events: a compacted journal begins with them. */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import type { Event, JournalRecord } from '../../../journal/journal.ts'
+import { MAX_EVENT_BYTES } from '../../../limits.ts'
+import { fieldsOf, hasMore, rowOf } from '../../../store/entry.ts'
+import { event, type KeptRow } from '../../../store/events.ts'
+import { State } from '../../../store/state.ts'
+import type { KeptToken, KeptUser, User } from '../../../store/users.ts'
+
+/**
+ * Most rows of a record that are not null. Damage to one bit costs all rows of its record. A single row may be larger
+ * than the bound in bytes.
+ */
+export const CHECKPOINT_RECORD_ROWS: number = 50
+const MAX_RECORD_ROWS = 2_000
+export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
+
+assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
+
+export interface Checkpoint {
+  /** Make the same state from nothing. */
+  readonly events: Iterable<Event>
+  readonly share: () => number
+  readonly apply: (record: JournalRecord) => void
+  /** Throws if the records made another state. */
+  compare(): Iterable<void>
+}
+
+/** The state must not change until it is compared. */
+export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean = () => true): Checkpoint {
+  const made = new State()
+  const tokens = keptTokens(state).filter(keeps)
+  let given = 0
+  const events = function * (): Generator<Event, void, void> {
+    for (const [from, entries] of pieces(keptEntries(state))) {
+      given = from + entries.length
+      if (entries.length === 1 && isLarge(entries[0]!)) yield * inParts(from + 1, entries[0]!)
+      else yield keptEvent(from + 1, entries)
+    }
+    for (const [from, kept] of pieces(keptUsers(state))) {
+      yield event('users.kept', null, { first: from + 1, users: kept })
+    }
+    for (const [, kept] of pieces(tokens)) yield event('tokens.kept', null, { tokens: kept })
+  }
+  return {
+    events: events(),
+    share: () => state.entries.size === 0 ? 1 : given / state.entries.size,
+    apply: made.apply,
+    compare: function * () {
+      yield * compareRows('entry', texts(state), texts(made))
+      yield * compareRows('user', keptUsers(state), keptUsers(made))
+      yield * compareRows('token', tokens, keptTokens(made))
+      if (made.entries.active !== state.entries.active) throw new Error('the number of active entries would be another')
+    }
+  }
+}
+
+function * texts({ entries }: State): Generator<unknown, void, void> {
+  for (let id = 1; id <= entries.size; id++) yield [entries.text(id)?.toString(), entries.changedMs(id)]
+}
+
+function * keptEntries({ entries }: State): Generator<KeptRow | null, void, void> {
+  for (let id = 1; id <= entries.size; id++) {
+    const entry = entries.get(id)
+    const changedMs = entries.changedMs(id)
+    const changed = changedMs === undefined ? {} : { changed: new Date(changedMs).toISOString() }
+    yield entry === undefined ? null : { ...rowOf(entry), ...changed }
+  }
+}
+
+/** Older versions read `entries.kept`, but not `fields.kept`. */
+function keptEvent(first: number, entries: readonly (KeptRow | null)[]): Event {
+  const isNew = entries.some(row => row !== null && (row.changed !== undefined || hasMore(row)))
+  return event(isNew ? 'fields.kept' : 'entries.kept', null, { first, entries })
+}
+
+function isLarge(row: KeptRow | null): boolean {
+  return row !== null && Buffer.byteLength(JSON.stringify(row)) > CHECKPOINT_RECORD_BYTES
+}
+
+/** All values together may be more than a record can hold. */
+function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void> {
+  const fields = Object.entries(fieldsOf(row!)).filter(([field]) => field !== 'password')
+  const empty = Object.fromEntries(fields.map(([field]) => [field, '']))
+  yield keptEvent(id, [{ ...row!, ...empty }])
+  for (const [field, value] of fields) {
+    const changes = { [field]: value }
+    yield event(hasMore(changes) ? 'fields.updated' : 'entry.updated', null, { id, ...changes })
+  }
+}
+
+/** A removed user is null: the ids of later users stay. */
+function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
+  for (const user of users.values()) yield keptUser(user)
+}
+
+function keptUser({ email, name, abilities, passwordHash }: User): KeptUser | null {
+  return passwordHash === undefined ? null : { email, name, abilities, passwordHash }
+}
+
+function keptTokens({ tokens }: State): readonly KeptToken[] {
+  return Array.from(tokens, ([hash, { usedMs: _, ...token }]) => ({ hash, ...token }))
+}
+
+/** Yields, so that others are served. */
+function * compareRows(
+  what: string, expected: Iterable<unknown>, found: Iterable<unknown>
+): Generator<void, void, void> {
+  const others = found[Symbol.iterator]()
+  let row = 0
+  for (const one of expected) {
+    row++
+    const other = others.next()
+    if (other.done === true || JSON.stringify(one) !== JSON.stringify(other.value)) {
+      throw new Error(`${what} ${row} would be another one`)
+    }
+    if (row % MAX_RECORD_ROWS === 0) yield
+  }
+  if (others.next().done !== true) throw new Error(`there would be more than ${row} of each ${what}`)
+}
+
+function * pieces<T>(rows: Iterable<T>): Generator<readonly [from: number, piece: readonly T[]], void, void> {
+  let from = 0
+  let piece: T[] = []
+  let bytes = 0
+  let held = 0
+  for (const row of rows) {
+    const more = Buffer.byteLength(JSON.stringify(row)) + 1
+    const isFull = held === CHECKPOINT_RECORD_ROWS || piece.length === MAX_RECORD_ROWS ||
+      bytes + more > CHECKPOINT_RECORD_BYTES
+    if (isFull && piece.length > 0) {
+      yield [from, piece]
+      from += piece.length
+      piece = []
+      bytes = held = 0
+    }
+    piece.push(row)
+    bytes += more
+    if (row !== null) held++
+  }
+  if (piece.length > 0) yield [from, piece]
+}

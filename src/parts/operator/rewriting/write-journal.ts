@@ -1,0 +1,80 @@
+/** Writes a whole journal, sealed with one key, and compares it with what reads back. */
+import { createHash, type Hash } from 'node:crypto'
+import type { Buffer } from 'node:buffer'
+import type { Files } from '../../../journal/files.ts'
+import { WHOLE, type JournalRecord } from '../../../journal/journal.ts'
+import type { Key } from '../../../journal/keys.ts'
+import { FIRST_HASH, sealBatch } from '../../../journal/line.ts'
+import { readInSteps, type Recovered } from '../../../journal/recover.ts'
+import { READ_CHUNK_BYTES } from '../../../limits.ts'
+import type { NewFile } from '../../whole-file.ts'
+import type { Checkpoint } from './checkpoint.ts'
+
+export type Unnumbered = Omit<JournalRecord, 'seq'>
+
+/** `first` names the earlier journal; its time is that of the last record, too. */
+export interface Content {
+  readonly first: Unnumbered
+  readonly records: Iterable<Unnumbered>
+  /** What the records make must be its state. */
+  readonly checkpoint?: Checkpoint
+  /** The share of the records that were given, 0 to 1. */
+  readonly share: () => number
+}
+
+interface Writing {
+  readonly files: Files
+  readonly key: Key
+  readonly nonce: () => Buffer
+}
+
+/** The events of a checkpoint as records. */
+export function contentOf(first: Unnumbered, checkpoint: Checkpoint, earlier: Iterable<Unnumbered> = []): Content {
+  const records = function * (): Generator<Unnumbered, void, void> {
+    yield * earlier
+    for (const event of checkpoint.events) yield { time: first.time, ...event }
+  }
+  return { first, records: records(), checkpoint, share: checkpoint.share }
+}
+
+/** Adds a last record with the count. Yields the share that is done. Throws if the records read back differ. */
+export function * writeJournal(
+  file: NewFile, { first, records, checkpoint, share }: Content, { files, key, nonce }: Writing
+): Generator<number, Recovered, void> {
+  const [written, read] = [createHash('sha256'), createHash('sha256')]
+  let slice = ''
+  let [seq, head, bytes] = [0, FIRST_HASH, 0]
+  for (const { time, type, by, data } of whole(first, records)) {
+    const sealed = sealBatch([{ type, by, data, json: JSON.stringify(data) }], seq++, head, { time, key, nonce })
+    add(written, sealed.records[0]!)
+    head = sealed.head
+    slice += `${sealed.lines[0]}\n`
+    if (slice.length < READ_CHUNK_BYTES && type !== WHOLE) continue
+    file.write(slice)
+    bytes += slice.length
+    slice = ''
+    yield share() / 2
+  }
+  const onlyThis = { find: (name: string) => name === key.name ? key : undefined }
+  const steps = readInSteps(files, file.path, onlyThis, record => { add(read, record); checkpoint?.apply(record) })
+  let step = steps.next()
+  for (; step.done !== true; step = steps.next()) yield (1 + step.value.goodBytes / bytes) / 2
+  if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
+  for (const _ of checkpoint?.compare() ?? []) yield 1
+  return step.value
+}
+
+function * whole(first: Unnumbered, records: Iterable<Unnumbered>): Generator<Unnumbered, void, void> {
+  yield first
+  let count = 1
+  for (const record of records) {
+    count++
+    yield record
+  }
+  yield { time: first.time, type: WHOLE, by: null, data: { records: count } }
+}
+
+/** Without the key, which a rewrite changes. */
+function add(hash: Hash, { seq, time, type, by, data }: JournalRecord): void {
+  hash.update(JSON.stringify({ seq, time, type, by, data }))
+}

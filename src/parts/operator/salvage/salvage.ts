@@ -1,0 +1,193 @@
+/** Makes a whole journal of what is readable of a damaged one. */
+import { randomBytes } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
+import type { Files } from '../../../journal/files.ts'
+import { locationOf } from '../../../journal/folder.ts'
+import { REWRITTEN } from '../../../journal/journal.ts'
+import { readKeyFile, type KeyFinder, type Keyring } from '../../../journal/keys.ts'
+import { isoTime, nonces } from '../../../journal/line.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
+import { makeFile } from '../rewriting/saved-journal.ts'
+import { ofFile } from '../system-error.ts'
+import { checkpointOf } from '../rewriting/checkpoint.ts'
+import { fileStatus, notedHead, type Continued } from '../commands/journal-files.ts'
+import { remainsOf } from './salvage-lines.ts'
+import { Salvaging, type Loss } from './salvage-state.ts'
+import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
+
+/** In the new journal, and in the report. */
+const MAX_NAMED = 1_000
+const MAX_SHOWN = 20
+const MAX_SHOWN_CHARACTERS = 400
+/** Each skipped id costs bytes of journal and memory. */
+const MAX_NEXT_ID = 10_000_000
+const LOST = 3
+
+interface Salvage {
+  readonly files: Files
+  readonly source: string
+  readonly target: string
+  readonly keys: Keyring
+  readonly keepsAccess: boolean
+  readonly nextId: number
+  readonly head?: string | undefined
+  readonly onProgress: (what: string, share: number) => void
+}
+
+interface Salvaged {
+  readonly made: Salvaging
+  readonly records: number
+  readonly head: string
+  readonly unreadableBytes: number
+  readonly lockedUsers: readonly string[]
+  readonly tokensLeftOut: number
+  readonly aside: string | undefined
+}
+
+/** What can be opened, without the ids that may be lost at the end. */
+export function openable(
+  files: Files, path: string, keys: KeyFinder, head?: string, onProgress: (share: number) => void = () => {}
+): { readonly made: Salvaging, readonly bytes: number, readonly unreadableBytes: number } {
+  const bytes = files.stat(path)?.size ?? 0
+  const made = new Salvaging(keys, head)
+  let [reported, unreadableBytes] = [0, 0]
+  for (const remains of remainsOf(files, path, count => { unreadableBytes += count })) {
+    made.take(remains)
+    if (remains.end - reported > bytes / 100) onProgress((reported = remains.end) / bytes)
+  }
+  return { made, bytes, unreadableBytes }
+}
+
+/** Records that do not fit go to `FILE.unplaced.jsonl`. Throws an `OperatorError` if no line opens. */
+export async function salvage(given: Salvage): Promise<Salvaged> {
+  const { files, source, target, keys, keepsAccess, nextId, head, onProgress } = given
+  const { made, bytes, unreadableBytes } =
+    openable(files, source, keys, head, share => onProgress('reading what is left', share))
+  if (made.opened === 0) throw new OperatorError(`${source}: ${whyNothing(bytes, made)}`)
+  made.end(bytes, nextId)
+  const { state, losses, unplaced } = made
+  const tokens = state.tokens.size
+  const endsAccess = losses.length > 0 && !keepsAccess
+  const lockedUsers = endsAccess ? made.endAccess(made.mayLackUsers ? lockedHash() : undefined) : []
+  const tokensLeftOut = tokens - state.tokens.size
+  const data: Continued = {
+    why: 'salvaged', head: made.head, records: made.last, time: made.until, source, opened: made.opened,
+    lost: losses.slice(0, MAX_NAMED).map(({ from, to, bytes }) => ({ from, to, bytes }))
+  }
+  const content = contentOf({ time: isoTime(Date.now()), type: REWRITTEN, by: null, data }, checkpointOf(state))
+  const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
+  const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
+  if (aside !== undefined) await makeFile(aside, file => file.write(texts.join('')), files)
+  try {
+    const { records, head } = await makeFile(target, file => {
+      const steps = writeJournal(file, content, { files, key: keys.newest, nonce: nonces(randomBytes) })
+      let step = steps.next()
+      for (; step.done !== true; step = steps.next()) onProgress('writing the new journal', step.value)
+      return step.value
+    }, files)
+    return { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside }
+  } catch (error) {
+    if (aside !== undefined) files.remove(aside)
+    throw error
+  } finally {
+    onProgress('', 1)
+  }
+}
+
+function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
+  if (bytes === 0) return 'it is empty'
+  if (lines === 0) return 'it is not a journal, or no line of it is left'
+  if (missingKeys.size > 0) return `the key file lacks key ${[...missingKeys].join(', ')}`
+  return `none of its ${lines} lines can be opened; is KEY_FILE right?`
+}
+
+/** Nobody knows its password. */
+function lockedHash(): string {
+  const random = (bytes: number): string => randomBytes(bytes).toString('base64').replace(/=+$/, '')
+  return `$scrypt$ln=15,r=8,p=3$${random(16)}$${random(32)}`
+}
+
+function report({ terminal, flags }: Context, source: string, target: string, salvaged: Salvaged): number {
+  const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
+  const { losses, unplaced, state: { entries, users, tokens }, lines, opened, until, hasHead, mayLackChanges } = made
+  const lostLines = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
+  const missingKeys = [...made.missingKeys]
+  const gone = made.gone.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`).join(',')
+  const userCount = [...users.values()].filter(({ passwordHash }) => passwordHash !== undefined).length
+  const result = {
+    source, path: target, records, head, lines, opened, lost: losses, lostLines, unreadableBytes, missingKeys,
+    entries: entries.count, gone, mayLackChanges, users: userCount, lockedUsers, tokens: tokens.size, tokensLeftOut,
+    until, nextId: entries.size + 1, unplaced: unplaced.length, ...aside !== undefined && { unplacedFile: aside },
+    ...flags['head'] !== undefined && { noted: hasHead }
+  }
+  const when = (condition: unknown, line: string): string[] => condition ? [line] : []
+  terminal.show(result, [
+    `lines    ${lines} found, ${opened} opened, ${lostLines} known to be lost`,
+    ...when(unreadableBytes, `device   ${unreadableBytes} bytes could not be read, and count as zeros`),
+    ...losses.slice(0, MAX_SHOWN).map(shownLoss),
+    ...when(losses.length > MAX_SHOWN, `         and ${losses.length - MAX_SHOWN} more, which --json names`),
+    ...when(flags['head'], `noted    ${hasHead ? 'the head is there' : 'no line that was opened has the head'}`),
+    ...missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
+    `entries  ${entries.count}`,
+    ...when(gone, `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`),
+    ...when(mayLackChanges, '         any entry may show an older value, since changes may be lost'),
+    `users    ${userCount}`,
+    ...when(lockedUsers.length, `         these need a new password: ${shortened(lockedUsers.join(', '))}`),
+    `tokens   ${tokens.size}`,
+    ...when(tokensLeftOut, `         ${tokensLeftOut} were ended, since they may have been revoked`),
+    `until    ${until}`, `next id  ${entries.size + 1}`,
+    ...when(aside, `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`),
+    `journal  ${target}: ${records} records, head ${head}`
+  ])
+  return losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0 ? LOST : 0
+}
+
+function shownLoss({ from, to, bytes, after, before }: Loss): string {
+  if (to === null) return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes are no line`
+  const where = before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
+  return `lost     ${from === to ? from : `${from} to ${to}`}, ${where}, ${bytes} bytes`
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${text.slice(0, MAX_SHOWN_CHARACTERS)}… (--json names all)`
+}
+
+async function run(context: Context): Promise<number> {
+  const { terminal, store, flags, positionals: [file = ''] } = context
+  if (typeof flags['to'] !== 'string') throw new UsageError('--to FILE is missing: the new journal')
+  const nextId = Number(flags['next-id'] ?? 1)
+  if (!Number.isSafeInteger(nextId) || nextId < 1 || nextId > MAX_NEXT_ID) {
+    throw new UsageError(`--next-id must be an integer from 1 to ${MAX_NEXT_ID}`)
+  }
+  const head = notedHead(flags)
+  const { files } = store
+  const { path: source } = fileStatus({ store }, file)
+  const running = await store.look()
+  if (running !== undefined && files.real(running.path) === files.real(source)) {
+    throw new OperatorError('a service runs on this journal, and has all of it in memory: do not stop it; ' +
+      'journal repair makes the service write the journal again')
+  }
+  const target = resolve(flags['to'])
+  const { keyFile, folder } = locationOf(store.settings)
+  if (files.real(dirname(target)) === files.real(folder)) store.assertOwner()
+  const keys = readKeyFile(files, keyFile)
+  if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
+  const onProgress = (what: string, share: number): void => terminal.progress(what, share)
+  const keepsAccess = flags['keep-tokens'] === true
+  const salvaged = await salvage({ files, source, target, keys, keepsAccess, nextId, head, onProgress })
+    .catch(error => { throw ofFile(error, source) })
+  return report(context, source, target, salvaged)
+}
+
+export const COMMANDS: readonly Command[] = [{
+  name: 'journal salvage', positionals: ['SOURCE'],
+  options: {
+    to: { value: 'FILE', help: 'the new journal, which is made whole' },
+    'keep-tokens': { help: 'keep tokens and passwords, even if records that end them may be lost' },
+    'next-id': { value: 'N', help: 'give no id below this one to a new entry' },
+    head: { value: 'HEAD', help: 'a noted head; if it is not there, the newest lines are lost' }
+  },
+  help: 'makes a whole journal of what can be read of a damaged one; its former values stay behind',
+  journal: () => 'file',
+  run
+}]

@@ -1,0 +1,92 @@
+/** Answers the operator's program on the lock's socket, which only the folder's owner can open. */
+import { Buffer } from 'node:buffer'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { Failure, type FailureCode } from '../../../errors.ts'
+import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
+import { check, sentenceOf, type Given } from '../../../store/validate.ts'
+import { VERSION } from '../../../version.ts'
+import { OperatorError } from '../../../command.ts'
+import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
+import type { OperationName } from '../../operation.ts'
+import { IN_MEMORY } from '../commands/check.ts'
+import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
+
+/** Another version may mean something else by the same words. */
+export const VERSION_FIELD = 'x-version'
+export const OPERATOR_FIELD = 'x-operator'
+
+/** Nothing was done: the request may be repeated. */
+const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-closed', 'journal-behind']
+
+interface Answer { readonly status: number, readonly value: unknown }
+
+/** The returned function ends that, and waits for operations under way. */
+export function serveOperations(server: Server, operated: Operated): () => Promise<void> {
+  const busy = new Set<Promise<void>>()
+  let isClosed = false
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    const work = answer(request, response, operated, isClosed).catch(() => { response.destroy() })
+    busy.add(work)
+    void work.finally(() => busy.delete(work))
+  }
+  server.on('request', serve)
+  return async () => {
+    isClosed = true
+    let timer: NodeJS.Timeout | undefined
+    const isLate = new Promise(resolve => { timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS) })
+    while (busy.size > 0) if (await Promise.race([...busy, isLate.then(() => 'late')]) === 'late') break
+    clearTimeout(timer)
+  }
+}
+
+async function answer(
+  request: IncomingMessage, response: ServerResponse, operated: Operated, isClosed: boolean
+): Promise<void> {
+  const { status, value } = isClosed ? said(503, 'the service stops just now')
+    : await answerOf(request, response, operated)
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(status, {
+    'Content-Type': 'application/json', 'Content-Length': body.length, Connection: 'close', [VERSION_FIELD]: VERSION
+  })
+  await new Promise<void>(resolve => {
+    response.on('close', resolve)
+    response.end(body)
+  })
+}
+
+async function answerOf(request: IncomingMessage, response: ServerResponse, operated: Operated): Promise<Answer> {
+  const name = request.url!.replace(/^\/operator\//, '')
+  if (request.headers[VERSION_FIELD] !== VERSION) return said(400, `this service is version ${VERSION}`)
+  if (request.method !== 'POST' || !Object.hasOwn(OPERATIONS, name)) return said(404, 'there is no such operation')
+  // If the connection ends before this, the client knows that nothing was done.
+  response.writeContinue()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length
+    if (bytes > MAX_LOCAL_BODY_BYTES) return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
+    chunks.push(chunk as Buffer)
+  }
+  const call = callOf(operated, String(request.headers[OPERATOR_FIELD] ?? ''), () => response.destroyed)
+  try {
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Given
+    return { status: 200, value: await runOperation(call, name as OperationName, body) }
+  } catch (error) {
+    const why = explained(error, TEXTS_OF_SERVICE)
+    const isPassing = why instanceof Failure && PASSING.includes(why.code)
+    if (!(why instanceof Failure) && !(why instanceof OperatorError)) operated.warn(`${name}: ${(why as Error).stack}`)
+    const hasFailed = why instanceof Failure && why.code === 'journal-failed' && operated.journal.file !== undefined
+    return said(isPassing ? 503 : 409, `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`)
+  }
+}
+
+function said(status: number, message: string): Answer { return { status, value: { message } } }
+
+/** Throws an `OperatorError` if the body has another shape. */
+export async function runOperation(call: Call, name: OperationName, body: Given): Promise<unknown> {
+  const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
+  const checked = check(shape, body)
+  if (!checked.ok) throw new OperatorError(sentenceOf(checked.errors))
+  if (name !== 'status') await call.journal.catchUp?.()
+  return run(call, checked.value)
+}

@@ -1,0 +1,225 @@
+/** The operations of the process that has the data folder. Another process calls them through the lock's socket. */
+import type { DurableJournal } from '../../../journal/journal.ts'
+import type { Lock } from '../../../journal/lock.ts'
+import {
+  ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE
+} from '../../../store/account-rules.ts'
+import { Accounts } from '../../../store/accounts.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
+import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS, UPDATE_SHAPE, type Entry } from '../../../store/entry.ts'
+import type { Entries } from '../../../store/entries.ts'
+import { ANY_ABILITY } from '../../../store/session.ts'
+import type { Commits, Store } from '../../../store/store.ts'
+import { number, optional, rule, text, type Rule } from '../../../store/validate.ts'
+import { OperatorError } from '../../../command.ts'
+import type { Among, Body, FolderStatus, ImportRow, Listed, OperationName, Result } from '../../operation.ts'
+import { folded } from '../../terminal.ts'
+import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
+import { compact, reencrypt, repair, rotateKey } from '../rewriting/rewrite.ts'
+
+export interface Operated {
+  readonly store: Store
+  readonly journal: DurableJournal
+  readonly lock: Pick<Lock, 'isHeld'>
+  readonly abilities: Iterable<string>
+  /** Aborted when the service stops: a rewrite then leaves the journal as it was. */
+  readonly stopping: AbortSignal
+  readonly warn: (line: string) => void
+  /** The done share of a rewrite, 0 to 1. */
+  readonly progress: { share: number }
+}
+
+/** `by`, the account that asks, is recorded with each change. */
+export interface Call extends Operated {
+  readonly by: string
+  readonly isGone: () => boolean
+  readonly commits: Commits
+  readonly accounts: Accounts
+}
+
+export interface Operation<B, R> {
+  readonly shape: { readonly [F in keyof B]-?: Rule<B[F]> }
+  run(call: Call, body: B): R | Promise<R>
+}
+
+const id: Rule<number> = number(1, Number.MAX_SAFE_INTEGER)
+const flag: Rule<0 | 1> = oneOf(0, 1)
+const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(value as Among), 'be a kind of entries')
+const command: Rule<string | undefined> = optional(text)
+const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
+const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const SEARCHED = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
+const DAY_MS = 24 * 60 * 60 * 1000
+const MAX_DAYS = 36_500
+const PAGE_CHARACTERS = 1024 * 1024
+
+const NO_USER = 'there is no user with this address'
+
+function assertFound<T>(found: T | false | undefined, why: string): T {
+  if (found === false || found === undefined) throw new OperatorError(why)
+  return found
+}
+
+const noEntry = (id: number): string => `no entry ${id}`
+
+export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Result<N>> } = {
+  status: { shape: {}, run: call => statusOf(call) },
+
+  listUsers: { shape: {}, run: ({ accounts }) => accounts.users() },
+  addUser: {
+    shape: USER_SHAPE,
+    run: async ({ accounts }, { email, name, abilities = [ANY_ABILITY], password }) =>
+      assertFound(await accounts.addUser(email, name, abilities, password), 'there is a user with this address already')
+  },
+  setPassword: {
+    shape: PASSWORD_SHAPE,
+    run: async ({ accounts }, { email, password }) => done(await accounts.setPassword(email, password), NO_USER)
+  },
+  changeUser: {
+    shape: CHANGE_SHAPE,
+    run: async ({ accounts }, { email, name, abilities }) =>
+      done(await accounts.changeUser(email, name, abilities), NO_USER)
+  },
+  removeUser: {
+    shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.removeUser(email), NO_USER)
+  },
+  listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
+  issueToken: {
+    shape: TOKEN_SHAPE,
+    run: async ({ accounts }, { email, abilities, ttlMinutes, name }) =>
+      assertFound(await accounts.issue(email, abilities, ttlMinutes, name), NO_USER)
+  },
+  revokeToken: {
+    shape: { id: text },
+    run: async ({ accounts }, { id }) => done(await accounts.revokeToken(id), 'there is no token with this id')
+  },
+  revokeTokens: {
+    shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.revokeAll(email), NO_USER)
+  },
+
+  findEntries: {
+    shape: { text: optional(text), among, oldDays: optional(number(0, MAX_DAYS)), isReused: optional(flag) },
+    run: ({ store: { state: { entries } } }, { text = '', among, oldDays, isReused = 0 }) => {
+      const wanted = folded(text)
+      const isOld = (changedMs: number = -Infinity): boolean =>
+        oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
+      const shared = isReused === 1 ? sharedPasswords(entries) : undefined
+      const found: Listed[] = []
+      for (const entry of entries.entries()) {
+        const holds = SEARCHED.some(field => folded(entry[field] ?? '').includes(wanted))
+        const changedMs = entries.changedMs(entry.id)
+        const others = shared?.get(entry.password)
+        const isWanted = holds && isAmong(entry, among) && isOld(changedMs)
+        if (!isWanted || (shared !== undefined && others === undefined)) continue
+        const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
+        found.push({ ...withoutSecrets(entry), ...oldDays !== undefined && { changed }, ...others })
+      }
+      return isReused === 1 ? found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id) : found
+    }
+  },
+  getEntry: {
+    shape: { id, command },
+    run: async (call, { id, command }) => {
+      const { found, ...rest } = command === undefined ? { found: call.store.state.entries.get(id) }
+        : await disclosing(call, { command, entries: 1, id }, entries => entries.get(id))
+      const entry = assertFound(found, noEntry(id))
+      return { found: command === undefined ? hidden(entry) : entry, ...rest }
+    }
+  },
+  readEntries: {
+    shape: { from: id, among, command },
+    run: async (call, { from, among, command }) => {
+      const { state: { entries } } = call.store
+      const counts = { active: entries.active, deleted: entries.count - entries.active, all: entries.count }
+      const isFirst = from === 1 && command !== undefined
+      const { unrecorded } = isFirst ? await disclosing(call, { command, entries: counts[among] }, () => ({})) : {}
+      const found: Entry[] = []
+      let next = from
+      for (let characters = 0; next <= entries.size && characters < PAGE_CHARACTERS; next++) {
+        const entry = entries.get(next)
+        if (entry === undefined || !isAmong(entry, among)) continue
+        characters += entries.text(next)!.length
+        found.push(command === undefined ? hidden(entry) : entry)
+      }
+      return { found, ...unrecorded !== undefined && { unrecorded }, ...next <= entries.size && { next } }
+    }
+  },
+  addEntry: {
+    shape: CREATE_SHAPE, run: async ({ commits }, fields) => ({ id: (await createEntry(commits, fields, null)).id })
+  },
+  editEntry: {
+    shape: { id, ...UPDATE_SHAPE },
+    run: async ({ commits }, { id, ...fields }) => done(await updateEntry(commits, id, fields, null), noEntry(id))
+  },
+  deleteEntry: {
+    shape: { id }, run: async ({ commits }, { id }) => done(await deleteEntry(commits, id, null), noEntry(id))
+  },
+  restoreEntry: {
+    shape: { id }, run: async ({ commits }, { id }) => done(await restoreEntry(commits, id, null), noEntry(id))
+  },
+  purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => done(await purgeEntry(commits, id), noEntry(id)) },
+  disclose: {
+    shape: { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id) },
+    run: (call, disclosure) => disclosing(call, disclosure, () => ({}))
+  },
+  importEntries: {
+    shape: { rows, keepsDuplicates: flag, isTrial: flag },
+    run: ({ commits }, { rows, keepsDuplicates, isTrial }) =>
+      importEntries(commits, rows, { keepsDuplicates: keepsDuplicates === 1, isTrial: isTrial === 1 })
+  },
+
+  rotateKey: { shape: {}, run: call => rotateKey(call) },
+  rewriteJournal: { shape: {}, run: reencrypt },
+  compactJournal: { shape: { keepsHistory: flag }, run: (call, { keepsHistory }) => compact(call, keepsHistory === 1) },
+  repairJournal: { shape: {}, run: repair }
+}
+
+const HIDDEN = '********'
+
+function hidden(entry: Entry): Entry {
+  const secrets = SECRETS.filter(field => entry[field] !== undefined)
+  return { ...entry, ...Object.fromEntries(secrets.map(field => [field, HIDDEN])) }
+}
+
+function withoutSecrets(entry: Entry): Listed {
+  return Object.fromEntries(Object.entries(entry)
+    .filter(([name]) => name !== 'status' && !SECRETS.some(secret => secret === name))) as unknown as Listed
+}
+
+/** `reused` counts the other active entries, `sameAs` is the least id. */
+function sharedPasswords(
+  entries: Entries
+): ReadonlyMap<string, { readonly reused: number, readonly sameAs: number }> {
+  const found = new Map<string, { readonly reused: number, readonly sameAs: number }>()
+  for (const { id, password, status } of entries.entries()) {
+    if (status !== 1) continue
+    const { reused = -1, sameAs = id } = found.get(password) ?? {}
+    found.set(password, { reused: reused + 1, sameAs })
+  }
+  for (const [password, { reused }] of found) if (reused === 0) found.delete(password)
+  return found
+}
+
+function isAmong({ status }: Entry, among: Among): boolean {
+  return among === 'all' || status === (among === 'active' ? 1 : 0)
+}
+
+function done(isDone: unknown, why: string): {} {
+  assertFound(isDone === undefined ? false : isDone as boolean, why)
+  return {}
+}
+
+function statusOf({ journal, store, progress }: Operated): FolderStatus {
+  const { file } = journal
+  const { entries } = store.state
+  return {
+    pid: process.pid, ...journal.location(), ...journal.status(), entries: entries.count, activeEntries: entries.active,
+    progress: progress.share, file: file?.files.stat(file.path)
+  }
+}
+
+export function callOf(operated: Operated, by: string, isGone: () => boolean): Call {
+  const commits: Commits = forOperator(operated.store, by)
+  const accounts = new Accounts(commits, { abilities: operated.abilities })
+  return { ...operated, by, isGone, commits, accounts }
+}

@@ -1,0 +1,97 @@
+/** Changes that only the operator makes, and the operator's name in records. */
+import { Failure } from '../../../errors.ts'
+import type { EncodedEvent } from '../../../journal/journal.ts'
+import { CREATE_SHAPE, hasMore, rowOf, type EntryRow } from '../../../store/entry.ts'
+import type { EntryTable } from '../../../store/entries.ts'
+import { event, OPERATOR, type Events } from '../../../store/events.ts'
+import type { State } from '../../../store/state.ts'
+import type { Command, Commits } from '../../../store/store.ts'
+import { rule, shaped, type Rule } from '../../../store/validate.ts'
+import { operatorNamed } from '../../changes.ts'
+import type { Disclosed, Imported, ImportRow } from '../../operation.ts'
+import type { Call } from './operation-table.ts'
+
+export function forOperator(store: Commits, name: string): Commits {
+  const named = <T>(decide: Command<T>): Command<T> => draft => {
+    const [events, outcome] = decide(draft)
+    return [events.map(one => withName(one, name)), outcome]
+  }
+  return {
+    state: store.state,
+    commit: (decide, by, bytes) => store.commit(named(decide), by, bytes),
+    commitAlone: (decide, by) => store.commitAlone(named(decide), by)
+  }
+}
+
+function withName({ type, by, data }: EncodedEvent, name: string): EncodedEvent {
+  const more = { ...data as object, [OPERATOR]: name }
+  return { type, by, data: more, json: JSON.stringify(more) }
+}
+
+/** Removes the values; the id is unknown from then on. False for an unknown id. */
+export function purgeEntry(store: Commits, id: number): Promise<boolean> {
+  return store.commit(draft => {
+    const isThere = draft.get(id) !== undefined
+    return [isThere ? [event('entry.purged', null, { id })] : [], isThere]
+  })
+}
+
+/**
+ * Reads and records the disclosure in one step. If recording fails, reading stays possible: the log and `unrecorded`
+ * say so.
+ */
+export async function disclosing<T>(
+  { commits, warn, by }: Call, disclosure: Events['entries.disclosed'], read: (entries: Pick<EntryTable, 'get'>) => T
+): Promise<Disclosed<T>> {
+  try {
+    const found = await commits.commit(draft => {
+      const found = read(draft)
+      return [found === undefined ? [] : [event('entries.disclosed', null, disclosure)], found]
+    })
+    return { found }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const what = disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
+    warn(`${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`)
+    return { found: read(commits.state.entries), unrecorded: error.message }
+  }
+}
+
+export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
+  return rule(value => numbers.includes(value as N), `be ${numbers.join(' or ')}`)
+}
+
+const ROW_SHAPE = { ...CREATE_SHAPE, status: oneOf(0, 1) }
+
+/** Creates all entries or none, in one record. */
+export function importEntries(
+  commits: Commits, given: readonly ImportRow[], how: { readonly keepsDuplicates: boolean, readonly isTrial: boolean }
+): Promise<Imported> | Imported {
+  const rows = given.map(row => ({ isOwn: row.isOwn, entry: rowOf(shaped(ROW_SHAPE, row)) }))
+  if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
+  return commits.commitAlone(() => {
+    const { imported, entries } = planOf(commits.state, rows, how.keepsDuplicates)
+    if (entries.length === 0) return [[], imported]
+    const first = commits.state.entries.size + 1
+    const type = entries.some(hasMore) ? 'fields.imported' : 'entries.imported'
+    return [[event(type, null, { first, entries })], { ...imported, first }]
+  })
+}
+
+function planOf(
+  { entries }: State, rows: readonly { readonly isOwn: boolean, readonly entry: EntryRow }[], keepsDuplicates: boolean
+): { readonly imported: Imported, readonly entries: readonly EntryRow[] } {
+  const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
+  const known = new Set<string>()
+  for (const entry of entries.entries()) known.add(keyOf(entry))
+  const duplicates: number[] = []
+  const made: EntryRow[] = []
+  for (const [i, { isOwn, entry }] of rows.entries()) {
+    const key = keyOf(entry)
+    const isDuplicate = known.has(key)
+    if (isDuplicate) duplicates.push(i)
+    if (!isOwn) known.add(key)
+    if (!isDuplicate || keepsDuplicates) made.push(entry)
+  }
+  return { imported: { duplicates, made: made.length }, entries: made }
+}

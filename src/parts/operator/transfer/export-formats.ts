@@ -1,0 +1,72 @@
+/** Export formats, for other programs and for this program. */
+import { READ_CHUNK_BYTES } from '../../../limits.ts'
+import { ENTRY_FIELDS, type Entry } from '../../../store/entry.ts'
+import { csvRow } from './csv.ts'
+import { OperatorError, UsageError } from '../../../command.ts'
+
+export interface Writer {
+  readonly head?: string
+  /** Throws an `OperatorError` if the format cannot hold the entry. */
+  readonly row: (entry: Entry) => string
+  readonly between?: string
+  readonly tail?: string
+  /** It has no place for deleted entries. */
+  readonly activeOnly?: boolean
+}
+
+export const GENERATOR = 'password-entry-service'
+
+const FIRST_COLUMNS: readonly (keyof Entry)[] = ['id', 'sistema', 'usuario', 'password']
+export const OWN_HEADER: readonly (keyof Entry)[] =
+  [...FIRST_COLUMNS, ...ENTRY_FIELDS.filter(field => !FIRST_COLUMNS.includes(field)), 'status']
+
+const HALF = /\p{Surrogate}/u
+
+/** `jsonl`, which can hold any entry, is the default. Throws a `UsageError` for `.json`: two formats use it. */
+export function formatOf(name: string): string {
+  const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''
+  if (ending === 'json') throw new UsageError('a .json file may be --format bitwarden or --format jsonl; say which')
+  return ending === 'csv' ? 'csv' : 'jsonl'
+}
+
+export const WRITERS: { readonly [format: string]: Writer } = {
+  jsonl: { row: entry => `${JSON.stringify(entry)}\n` },
+  csv: {
+    head: csvRow(OWN_HEADER),
+    row: entry => {
+      if (ENTRY_FIELDS.some(field => HALF.test(entry[field] ?? ''))) {
+        throw new OperatorError(`entry ${entry.id} has a character that CSV cannot contain; use --format jsonl`)
+      }
+      return csvRow(OWN_HEADER.map(column => String(entry[column] ?? '')))
+    }
+  },
+  // Type 1 is a login.
+  bitwarden: {
+    activeOnly: true,
+    head: `{"encrypted":false,"generator":"${GENERATOR}","folders":[],"items":[\n`,
+    row: entry => {
+      const { sistema: name, usuario: username, password, url, notas } = entry
+      const uris = url ? [{ match: null, uri: url }] : []
+      return JSON.stringify({
+        organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: notas || null, favorite: false,
+        login: { uris, username, password, totp: null }, collectionIds: null
+      })
+    },
+    between: ',\n',
+    tail: '\n]}\n'
+  }
+}
+
+/** In pieces, however many entries there are. */
+export function * textsOf(
+  entries: readonly Entry[], { head = '', row, between = '', tail = '' }: Writer
+): Generator<string, void, void> {
+  let piece = head
+  for (const [i, entry] of entries.entries()) {
+    piece += `${i > 0 ? between : ''}${row(entry)}`
+    if (piece.length < READ_CHUNK_BYTES) continue
+    yield piece
+    piece = ''
+  }
+  yield piece + tail
+}

@@ -1,0 +1,55 @@
+/** JSON objects, each in a line, or items of a list. */
+import { Buffer } from 'node:buffer'
+import { parseJson, type Json, type JsonObject, type Parsed } from '../../../http/json.ts'
+import { MAX_JSON_DEPTH_LEVELS } from '../../../limits.ts'
+import { OperatorError } from '../../../command.ts'
+
+/** `line` may be a place in a list; both count from 1. */
+export interface Numbered {
+  readonly line: number
+  readonly object: JsonObject
+}
+
+const LINE_FEED = 0x0a
+
+/** Undefined if it does not begin as JSON. Throws an `OperatorError` with line and column. */
+export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable<Numbered> | undefined {
+  const start = bytes.toString('latin1', 0, 1024).trimStart()[0]
+  if (start !== '[' && start !== '{') return undefined
+  const whole = parseJson(bytes, MAX_JSON_DEPTH_LEVELS)
+  if (whole.ok) return whole.value as JsonObject | readonly Json[]
+  const [first] = linesIn(bytes)
+  const isLines = start === '{' && first !== undefined && parseJson(first.text, MAX_JSON_DEPTH_LEVELS).ok
+  return isLines ? objectsIn(bytes) : valueOf(whole, 1) as never
+}
+
+/** Throws an `OperatorError` if an item is no object. */
+export function * itemsOf(list: readonly Json[]): Generator<Numbered, void, void> {
+  for (const [i, object] of list.entries()) {
+    if (!(object instanceof Map)) throw new OperatorError(`item ${i + 1}: it is not an object`)
+    yield { line: i + 1, object }
+  }
+}
+
+function * objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
+  for (const { line, text } of linesIn(bytes)) {
+    const object = valueOf(parseJson(text, MAX_JSON_DEPTH_LEVELS), line)
+    if (!(object instanceof Map)) throw new OperatorError(`line ${line}: it is not an object`)
+    yield { line, object }
+  }
+}
+
+function * linesIn(bytes: Buffer): Generator<{ readonly line: number, readonly text: Buffer }, void, void> {
+  for (let at = 0, line = 1; at < bytes.length; line++) {
+    const found = bytes.indexOf(LINE_FEED, at)
+    const end = found < 0 ? bytes.length : found
+    const text = bytes.subarray(at, end)
+    if (text.some(byte => ![0x20, 0x09, 0x0d].includes(byte))) yield { line, text }
+    at = end + 1
+  }
+}
+
+function valueOf(parsed: Parsed<Json>, line: number): Json {
+  if (parsed.ok) return parsed.value
+  throw new OperatorError(`line ${line + parsed.line - 1}, column ${parsed.column}: it ${parsed.fault}`)
+}

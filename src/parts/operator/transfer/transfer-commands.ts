@@ -1,0 +1,163 @@
+/** `import` and `export`. */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { resolve } from 'node:path'
+import { eitherOf } from '../../../core-settings.ts'
+import { disk } from '../../../journal/files.ts'
+import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../../limits.ts'
+import { counted } from '../../../log.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
+import type { ImportRow } from '../../operation.ts'
+import { makeFile } from '../rewriting/saved-journal.ts'
+import { ofFile } from '../system-error.ts'
+import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
+import { entriesOf } from '../commands/find-entry.ts'
+import type { Source } from './import-row.ts'
+
+/** Most of what other programs write is not imported. */
+const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
+
+/** An import is one record of JSON. */
+export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
+
+assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
+assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
+
+const NAMED_LINES = 20
+
+/** `skipped` and `notKept` hold line numbers. */
+interface Read {
+  readonly rows: { readonly line: number, readonly row: ImportRow }[]
+  readonly skipped: number[]
+  readonly notKept: Map<string, number[]>
+}
+
+function readRows({ rows, unit }: Source): Read {
+  const read: Read = { rows: [], skipped: [], notKept: new Map() }
+  let bytes = 0
+  for (const { line, entry, isOwn, dropped } of rows) {
+    for (const kind of new Set(dropped)) {
+      const lines = read.notKept.get(kind)
+      if (lines === undefined) read.notKept.set(kind, [line])
+      else lines.push(line)
+    }
+    if (entry === undefined) { read.skipped.push(line); continue }
+    const own = Buffer.byteLength(JSON.stringify(entry)) + 1
+    bytes += own
+    if (own > MAX_ENTRY_BYTES) {
+      throw new OperatorError(`${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
+    }
+    if (bytes > MAX_IMPORT_BYTES) {
+      throw new OperatorError(`${unit} ${line}: up to here it is more than one import can take; split the file`)
+    }
+    read.rows.push({ line, row: { ...entry, isOwn } })
+  }
+  return read
+}
+
+function named(lines: readonly number[], unit: string): string {
+  const { length } = lines
+  if (length === 0) return '0'
+  const more = length > NAMED_LINES ? ` and ${length - NAMED_LINES} more` : ''
+  return `${length} (${unit}${length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
+}
+
+function readFile(path: string): Buffer {
+  const bytes = disk.stat(path)?.size ?? 0
+  if (bytes > MAX_IMPORT_FILE_BYTES) {
+    throw new OperatorError(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
+  }
+  try {
+    return disk.read(path)
+  } catch (error) {
+    throw ofFile(error, path)
+  }
+}
+
+function idsFrom(first: number | undefined, count: number): string {
+  if (first === undefined) return ''
+  return count === 1 ? `, id ${first}` : `, ids ${first} to ${first + count - 1}`
+}
+
+async function importFile(context: Context): Promise<void> {
+  const { flags, terminal, positionals: [file = ''] } = context
+  const { readSource } = await import('./import-formats.ts')
+  const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
+  const { rows, skipped, notKept } = readRows(source)
+  const keeps = flags['keep-duplicates'] === true
+  const isTrial = flags['dry-run'] === true
+  const { duplicates: places, made, first } = await context.store.ask('importEntries', {
+    rows: rows.map(({ row }) => row), keepsDuplicates: keeps ? 1 : 0, isTrial: isTrial ? 1 : 0
+  })
+  const { format, unit, never } = source
+  const duplicates = places.map(place => rows[place]!.line)
+  const isLeftOut = new Set(keeps ? [] : places)
+  const tried = !isTrial ? [] : rows.filter((_, i) => !isLeftOut.has(i)).map(({ line, row }) =>
+    `${unit} ${line}: ${row.sistema} ${row.usuario}${row.status === 0 ? ' (deleted)' : ''}`)
+  const result = {
+    format, noEntry: skipped.length, duplicates: duplicates.length, notKept: Object.fromEntries(notKept), never,
+    made: isTrial ? 0 : made, wouldMake: isTrial ? made : undefined, first
+  }
+  terminal.show(result, [
+    ...tried,
+    `format       ${format}`,
+    `no entry     ${named(skipped, unit)}`,
+    `duplicates   ${named(duplicates, unit)}${keeps ? ', kept' : ''}`,
+    ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
+    `${isTrial ? 'would make  ' : 'made        '} ${made}${idsFrom(first, made)}`,
+    ...never === undefined ? []
+      : [`beware       such a file never contains ${never}; look there before you delete the vault`],
+    ...first === undefined || made <= CHECKPOINT_RECORD_ROWS ? []
+      : ['next         journal compact stores them in small records, of which damage costs less than of one large one']
+  ])
+}
+
+async function exportFile(context: Context): Promise<void> {
+  const { flags, terminal } = context
+  const { output } = flags as { readonly output?: string }
+  const { formatOf, textsOf, WRITERS } = await import('./export-formats.ts')
+  const format = typeof flags['format'] === 'string' ? flags['format'] : formatOf(output ?? '')
+  const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
+  if (writer === undefined) throw new UsageError(`--format must be ${eitherOf(Object.keys(WRITERS))}`)
+  if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
+  if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
+  await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
+  const among = writer.activeOnly === true || flags['active'] === true ? 'active' : 'all'
+  const entries = await entriesOf(context, among, 'export')
+  await context.store.close()
+  const write = async (put: (text: string) => void): Promise<void> => {
+    for (const text of textsOf(entries, writer)) put(text)
+  }
+  if (output === '-') return write(text => terminal.pass(text))
+  await makeFile(output, file => write(text => file.write(text)))
+  const path = resolve(output)
+  const written = counted(entries.length, 'entry', 'entries')
+  terminal.show({ path, format, entries: entries.length }, `${path}: ${written} as ${format}, in plain text`)
+}
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'import', positionals: ['FILE'],
+    options: {
+      'dry-run': { help: 'say what would be made, and make nothing' },
+      'keep-duplicates': { help: 'also make entries that exist already' }
+    },
+    help: 'makes entries, all or none, from what a browser, a password manager or export wrote; - is standard input',
+    examples: ['import export.csv --dry-run', 'import export.csv'],
+    run: importFile
+  },
+  {
+    name: 'export',
+    options: {
+      format: {
+        value: 'F', help: 'jsonl, csv, or bitwarden (JSON) for other programs; without it, as the name of FILE says'
+      },
+      active: { help: 'leave deleted entries out; bitwarden has no place for them anyway' },
+      output: { value: 'FILE', help: 'the file to make; - is standard output' },
+      yes: { help: 'do not ask for confirmation' }
+    },
+    help: 'writes every entry, deleted ones too, in plain text; is recorded',
+    examples: ['export --output entries.csv', 'export --output - --format jsonl --yes'],
+    run: exportFile
+  }
+]
