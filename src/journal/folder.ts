@@ -135,15 +135,14 @@ export function secondName(files: Files, path: string): string | undefined {
   if (stat === undefined) return undefined
   if (!stat.isFile()) throw refused('is no regular file')
   if (stat.nlink === 1) return undefined
-  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(path, name))
+  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(name))
     .find(name => isSameFile(files.stat(name), stat))
   if (second === undefined || stat.nlink > 2) throw refused('is a hard link, and its other name may be used elsewhere')
   return second
 }
 
-export function isArchive(path: string, name: string): boolean {
-  return name.startsWith(`${basename(path).replace(/\.jsonl$/, '')}-`) && /-\d+-\d+\.jsonl$/.test(name)
-}
+/** Compactions of earlier versions gave their archives names that begin with `journal-`. */
+export function isArchive(name: string): boolean { return /^(archive|journal)-\d+-\d+\.jsonl$/.test(name) }
 
 export function isPartOf(path: string, name: string): boolean {
   const start = `${basename(path)}.`

@@ -17,7 +17,7 @@ const NAMES = ['journal.jsonl', 'journal.key']
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
 const NO_PYTHON = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
-const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^journal-\d+-\d+\.jsonl$/.test(name))
+const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^archive-\d+-\d+\.jsonl$/.test(name))
 
 async function verified(folder: string, words = ''): Promise<any> {
   return JSON.parse(await done(folder, `journal verify --json ${words}`.trim()))
@@ -31,7 +31,7 @@ test('a compaction says what it has made, the file is small, and its archive has
   await store.close()
   await done(folder, 'entry purge 7 --yes')
   const printed = await done(folder, 'journal compact')
-  assert.match(printed, /^before  \d+ records, \d+ bytes, head [0-9a-f]{64}\nnow     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/journal-1-\d+\.jsonl\n$/)
+  assert.match(printed, /^before  \d+ records, \d+ bytes, head [0-9a-f]{64}\nnow     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/archive-1-\d+\.jsonl\n$/)
   const [archive] = archivesIn(folder)
   assert.ok(statSync(join(folder, 'journal.jsonl')).size < statSync(join(folder, archive!)).size / 5)
   assert.equal((await done(folder, `journal verify ${join(folder, archive!)}`)).split('\n').length, 5)
@@ -81,7 +81,7 @@ async function longLived(t: TestContext) {
   await add('f')
   await store.close()
   // Records 1 to 4; a checkpoint of 4, two more, of which the re-encryption leaves one out and adds two, and one more.
-  assert.deepEqual(archives, ['journal-1-4.jsonl', 'journal-5-12.jsonl'].map(name => join(folder, name)))
+  assert.deepEqual(archives, ['archive-1-4.jsonl', 'archive-5-12.jsonl'].map(name => join(folder, name)))
   return { folder, heads, archives }
 }
 

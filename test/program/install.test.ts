@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import {
   chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readSettings } from '../../src/settings.ts'
@@ -12,6 +12,8 @@ import { ADMIN, done, initialized } from '../support/admin.ts'
 import { freshFolder } from '../support/service.ts'
 
 const INSTALL = fileURLToPath(new URL('../../src/parts/operator/install/', import.meta.url))
+const RUNBOOK = fileURLToPath(new URL('../../src/parts/operator/README.md', import.meta.url))
+const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can give files to another user'
 
 /** A folder of commands that stand in for those of the machine, before its own. */
 function pathWith(t: TestContext, commands: { readonly [name: string]: string }): string {
@@ -30,27 +32,100 @@ test('the wrapper runs the program as the user of the service, with its folders,
   assert.match(run({}), /^root /)
 })
 
-test('the backup is verified, copies the keys, and keeps fourteen of each', async t => {
-  const folder = await initialized(t)
+const BACKUP = join(INSTALL, 'pes-backup')
+const OWN = /^pes-backup-(\d{6})-\d{8}T\d{6}Z\.(jsonl|key)$/
+const ownIn = (folder: string): string[] => readdirSync(folder).filter(name => OWN.test(name)).sort()
+
+/** Folders for backups and keys, and what `pes-backup` needs to know. */
+function places(t: TestContext, keyFile: string, PATH: string): { readonly backups: string, readonly keys: string, readonly env: NodeJS.ProcessEnv } {
   const [backups, keys] = [join(freshFolder(t), 'backups'), join(freshFolder(t), 'keys')]
   for (const made of [backups, keys]) mkdirSync(made)
-  for (let day = 10; day < 26; day++) {
-    writeFileSync(join(backups, `journal-202501${day}T000000Z.jsonl`), 'older')
-    writeFileSync(join(keys, `journal-202501${day}T000000Z.key`), 'older')
-  }
-  writeFileSync(join(backups, 'notes.txt'), 'of somebody else')
+  return { backups, keys, env: { PATH, BACKUPS: backups, KEY_BACKUPS: keys, KEY_FILE: keyFile } }
+}
+
+test('the backup is verified, copies the keys, clears what a killed one left, and is no success if it is not good', async t => {
+  const folder = await initialized(t)
   const PATH = pathWith(t, { 'pes-admin': `exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
-  const env = { PATH, BACKUPS: backups, KEY_BACKUPS: keys, KEY_FILE: join(folder, 'journal.key') }
-  const { status, stderr } = spawnSync(join(INSTALL, 'pes-backup'), { env, encoding: 'utf8' })
+  const { backups, keys, env } = places(t, join(folder, 'journal.key'), PATH)
+  const others = [
+    'notes.txt', 'archive-1-9.jsonl', 'journal-1-9.jsonl', 'before-upgrade-20250101T000000Z.jsonl', 'journal-20250101T000000Z.jsonl'
+  ]
+  for (const name of others) writeFileSync(join(backups, name), 'of somebody else')
+  for (const name of ['jsonl.new', 'jsonl.new.123.part']) writeFileSync(join(backups, `pes-backup-000007-20250101T000000Z.${name}`), 'killed')
+  writeFileSync(join(keys, 'pes-backup-000008-20250101T000000Z.key'), 'an older one')
+  const { status, stderr, stdout } = spawnSync(BACKUP, { env, encoding: 'utf8' })
   assert.equal(status, 0, stderr)
-  const [left, keysLeft] = [readdirSync(backups).sort(), readdirSync(keys).sort()]
-  assert.deepEqual([left.length, left.includes('notes.txt'), keysLeft.length], [15, true, 14])
-  const newest = join(backups, left.filter(name => name.startsWith('journal-')).at(-1)!)
-  await done(folder, `journal verify ${newest}`)
-  assert.deepEqual(readFileSync(join(keys, keysLeft.at(-1)!)), readFileSync(join(folder, 'journal.key')))
-  const failing = spawnSync(join(INSTALL, 'pes-backup'), { env: { ...env, PATH: pathWith(t, { 'pes-admin': 'exit 3' }) } })
-  assert.equal(failing.status, 3, 'a backup that is not good is no success')
-  assert.equal(readdirSync(backups).length, 15, 'and removes none')
+  assert.deepEqual(readdirSync(backups).sort(), [...others, ...ownIn(backups)].sort())
+  const [made = ''] = ownIn(backups)
+  assert.match(made, /^pes-backup-000009-/, 'numbers go on in both folders')
+  assert.ok(stdout.endsWith(`${join(backups, made)}\n`), stdout)
+  await done(folder, `journal verify ${join(backups, made)}`)
+  const key = join(keys, made.replace('.jsonl', '.key'))
+  assert.deepEqual(readFileSync(key), readFileSync(join(folder, 'journal.key')))
+  assert.equal(statSync(key).mode & 0o777, 0o600)
+  for (const [word, code] of [['backup', 3], ['verify', 4]] as const) {
+    const failing = pathWith(t, { 'pes-admin': `[ "$2" = ${word} ] && exit ${code}; exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
+    assert.equal(spawnSync(BACKUP, { env: { ...env, PATH: failing } }).status, code)
+    assert.deepEqual([ownIn(backups), ownIn(keys).length], [[made], 2], 'it has no name of a backup, and nothing is removed')
+  }
+  const held = spawnSync('flock', [backups, BACKUP], { env, encoding: 'utf8' })
+  assert.deepEqual([held.status, held.stderr], [1, `error: another pes-backup works in ${backups}\n`])
+})
+
+test('in a year of nights the newest fourteen stay, whatever the clock says, and nothing that another hand has put there goes', t => {
+  // The day is a number: that of a journal, and of a clock that may jump.
+  const place = freshFolder(t)
+  const PATH = pathWith(t, {
+    date: 'echo "$CLOCK"',
+    'pes-admin': `case "$1 $2" in 'journal backup') set -C; cat "${place}/journal.jsonl" > "$3";; 'journal verify') read -r line < "$3"; [ "$line" = "night $NIGHT" ];; esac`
+  })
+  const { backups, keys, env } = places(t, join(place, 'journal.key'), PATH)
+  const others = new Set<string>()
+  const put = (name: string): void => {
+    const path = join(backups, name)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, 'the only copy')
+    others.add(path)
+  }
+  for (let night = 1; night <= 365; night++) {
+    const day = night >= 100 && night < 140 ? night + 3650 : night >= 200 && night < 220 ? night - 400 : night
+    const clock = new Date(Date.UTC(2026, 0, day, 2)).toISOString().replace(/[-:]|\.\d+/g, '')
+    writeFileSync(join(place, 'journal.jsonl'), `night ${night}\n`)
+    writeFileSync(join(place, 'journal.key'), `key ${night}\n`, { mode: 0o600 })
+    if (night % 26 === 0) put(`${night % 52 === 0 ? 'journal' : 'archive'}-${night}-${night + 9}.jsonl`)
+    if (night % 90 === 0) put(`damaged-${night}/pes-backup-000${night}-20260101T000000Z.jsonl`)
+    const { status, stderr } = spawnSync(BACKUP, { env: { ...env, CLOCK: clock, NIGHT: String(night) }, encoding: 'utf8' })
+    assert.equal(status, 0, `night ${night}: ${stderr}`)
+    if (night % 20 !== 0 && night !== 365) continue
+    const kept = Array.from({ length: Math.min(night, 14) }, (_, i) => night - Math.min(night, 14) + 1 + i)
+    assert.deepEqual(ownIn(backups).map(name => readFileSync(join(backups, name), 'utf8')), kept.map(one => `night ${one}\n`), `night ${night}`)
+    assert.deepEqual(ownIn(keys).map(name => readFileSync(join(keys, name), 'utf8')), kept.map(one => `key ${one}\n`), `night ${night}`)
+  }
+  for (const path of others) assert.equal(readFileSync(path, 'utf8'), 'the only copy', path)
+  assert.equal(others.size, 14 + 4)
+})
+
+test('the line for the monitoring finds a backup of tonight, and no archive, damaged copy or half a backup', t => {
+  const [, line = ''] = /`(find \/var\/backups\/password-entry-service [^`]*)`/.exec(readFileSync(RUNBOOK, 'utf8')) ?? []
+  const folder = freshFolder(t)
+  const isFresh = (): boolean => spawnSync('sh', ['-c', line.replace('/var/backups/password-entry-service', folder)]).status === 0
+  mkdirSync(join(folder, 'damaged'))
+  for (const name of ['journal-1-9.jsonl', 'archive-1-9.jsonl', 'damaged/pes-backup-000001-20260101T000000Z.jsonl', 'pes-backup-000002-20260101T000000Z.jsonl.new']) {
+    writeFileSync(join(folder, name), '')
+    assert.equal(isFresh(), false, name)
+  }
+  writeFileSync(join(folder, 'pes-backup-000002-20260101T000000Z.jsonl'), '')
+  assert.equal(isFresh(), true)
+})
+
+test('a copy of the keys has the owner of the key file', { skip: NOT_ROOT }, async t => {
+  const folder = await initialized(t)
+  const key = join(folder, 'journal.key')
+  chownSync(key, 54_321, 54_322)
+  const { keys, env } = places(t, key, pathWith(t, { 'pes-admin': '[ "$2" = verify ] || : > "$3"' }))
+  assert.equal(spawnSync(BACKUP, { env }).status, 0)
+  const { uid, gid, mode } = statSync(join(keys, ownIn(keys)[0]!))
+  assert.deepEqual([uid, gid, mode & 0o777], [54_321, 54_322, 0o600])
 })
 
 test('the settings of the image and of the compose file are taken, and protect what is stored', () => {
@@ -64,7 +139,6 @@ test('the settings of the image and of the compose file are taken, and protect w
   assert.throws(() => readSettings([], env), /needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY$/)
 })
 
-const RUNBOOK = fileURLToPath(new URL('../../src/parts/operator/README.md', import.meta.url))
 const NO_SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0 ? false : 'systemd is not installed'
 
 test('systemd takes the unit of the runbook and those of the backup as they are', { skip: NO_SYSTEMD }, t => {
@@ -79,8 +153,6 @@ test('systemd takes the unit of the runbook and those of the backup as they are'
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...readdirSync(folder).map(name => join(folder, name))], { encoding: 'utf8' })
   assert.deepEqual([status, stderr], [0, ''])
 })
-
-const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can give files to another user'
 
 test('the steps from a unit with DynamicUser give the folders to the user of the service, which then reads them', { skip: NOT_ROOT }, async t => {
   const top = freshFolder(t)

@@ -62,7 +62,7 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   const [before, health, bytes] = [shown(store), store.status(), journalBytes(folder)]
   const made = await compact(store)
   assert.deepEqual([shown(store), store.status().records], [before, 5])
-  const archive = join(folder, `journal-1-${health.records}.jsonl`)
+  const archive = join(folder, `archive-1-${health.records}.jsonl`)
   assert.deepEqual(made, { path: journalPath(folder), records: 5, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
     before: { records: health.records, head: health.head, bytes: bytes.length } })
   assert.ok(readFileSync(archive).equals(bytes))
@@ -92,13 +92,13 @@ test('again and again: the numbers of archives go on, all earlier ends are named
     else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
   }
   // 3 records; a checkpoint of 3, 3 more, and 1 for the re-encryption; those and 3, dropped; a checkpoint of 5 and 3.
-  assert.deepEqual(archives, ['journal-1-3.jsonl', undefined, 'journal-14-21.jsonl'])
+  assert.deepEqual(archives, ['archive-1-3.jsonl', undefined, 'archive-14-21.jsonl'])
   const named = recordsOf(verify(journalBytes(folder), keysOf(folder))).slice(0, 4).map(({ data }) => data as any)
   assert.deepEqual(named.map(({ head, records }) => [head, records]), ends)
   assert.deepEqual(named.map(({ why }) => why), ['compacted', 'compacted', 're-encrypted', 'compacted'])
   const before = journalBytes(folder)
-  writeFileSync(join(folder, 'journal-22-27.jsonl'), 'of somebody else')
-  await assert.rejects(compact(store), /journal-22-27.jsonl exists already; move it away/)
+  writeFileSync(join(folder, 'archive-22-27.jsonl'), 'of somebody else')
+  await assert.rejects(compact(store), /archive-22-27.jsonl exists already; move it away/)
   assert.ok(journalBytes(folder).equals(before))
   await store.close()
 })
@@ -117,7 +117,7 @@ test('a journal as the first version wrote it is compacted, and shows the same',
   assert.equal((await compact(store)).before.head, JSON.parse(lines.at(-1)!).hash)
   assert.deepEqual(shown(store), before)
   await store.close()
-  assert.deepEqual(linesOf(readFileSync(join(folder, 'journal-1-4.jsonl'))), lines)
+  assert.deepEqual(linesOf(readFileSync(join(folder, 'archive-1-4.jsonl'))), lines)
   const again = await open(folder)
   assert.deepEqual([shown(again), again.state.entries.get(1)!.password, again.state.entries.get(2)!.status], [before, 'second', 0])
   await again.close()
@@ -187,7 +187,7 @@ const WAYS = {
 function assertOldOrNew(folder: string, old: Buffer, isOld: boolean, keepsHistory: boolean): void {
   const archives = readdirSync(folder).filter(name => !NAMES.includes(name))
   assert.equal(journalBytes(folder).equals(old), isOld)
-  assert.deepEqual(archives.map(name => /^journal-1-\d+\.jsonl$/.test(name)), isOld || !keepsHistory ? [] : [true])
+  assert.deepEqual(archives.map(name => /^archive-1-\d+\.jsonl$/.test(name)), isOld || !keepsHistory ? [] : [true])
   for (const name of archives) assert.ok(readFileSync(join(folder, name)).equals(old))
   assert.equal(statSync(journalPath(folder)).nlink, 1)
   assert.doesNotThrow(() => verify(journalBytes(folder), keysOf(folder)))
@@ -229,10 +229,12 @@ for (const [what, act] of Object.entries(WAYS)) {
 test('a journal with the second name that a killed compaction gave it opens and loses that name; others are refused', async t => {
   const copy = await copies(t)
   const folder = copy()
-  linkSync(journalPath(folder), join(folder, 'journal-1-9.jsonl'))
-  await (await open(folder)).close()
-  assert.deepEqual(readdirSync(folder).sort(), NAMES)
-  for (const name of ['journal-1.jsonl', 'other-1-9.jsonl']) {
+  for (const name of ['archive-1-9.jsonl', 'journal-1-9.jsonl']) {
+    linkSync(journalPath(folder), join(folder, name))
+    await (await open(folder)).close()
+    assert.deepEqual(readdirSync(folder).sort(), NAMES)
+  }
+  for (const name of ['archive-1.jsonl', 'other-1-9.jsonl']) {
     const other = copy()
     linkSync(journalPath(other), join(other, name))
     await assert.rejects(open(other), { code: 'folder-unusable' })

@@ -84,7 +84,7 @@ async function listKeys({ store, terminal }: Context): Promise<void> {
     else known.records++
   })
   const archives = status.endpoints !== undefined ? [] : disk.list(dirname(status.path))
-    .filter(name => isArchive(status.path, name))
+    .filter(isArchive)
     .map(name => ({ name, keys: sealingKeys(disk.read(join(dirname(status.path), name)).toString('latin1')) }))
   const keys = names.map((key, i): ListedKey => {
     const { since = null, records = 0 } = sealed.get(key) ?? {}

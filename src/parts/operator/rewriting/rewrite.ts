@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Failure, systemCode } from '../../../errors.ts'
 import type { FileJournal } from '../../../journal/file-journal.ts'
 import { REWRITTEN, WHOLE, type DurableJournal, type JournalRecord } from '../../../journal/journal.ts'
@@ -233,6 +233,5 @@ function continuations(file: FileJournal): readonly JournalRecord[] {
 function archiveOf(path: string, earlier: readonly JournalRecord[], records: number): string {
   const before = earlier.map(({ data }) => data as Continued).filter(({ why }) => why === 'compacted')
     .reduce((sum, { records }) => sum + records, 0)
-  const stem = basename(path).replace(/\.jsonl$/, '')
-  return join(dirname(path), `${stem}-${before + 1}-${before + records}.jsonl`)
+  return join(dirname(path), `archive-${before + 1}-${before + records}.jsonl`)
 }
