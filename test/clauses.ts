@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { plainName } from './support/test-names.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -105,7 +106,7 @@ export function allNaming(folder: 'src' | 'test'): Naming[] {
   return readdirSync(join(ROOT, folder), { recursive: true }).map(String).sort().flatMap(file => {
     if (folder === 'src' ? !file.endsWith('.ts') : !file.endsWith('.test.ts')) return []
     const text = readFileSync(join(ROOT, folder, file), 'utf8')
-    return folder === 'src' ? namingCode(text, file) : namingTests(text, file.replace('.test.ts', ''))
+    return folder === 'src' ? namingCode(text, file) : namingTests(text, plainName(file))
   })
 }
 

@@ -1,87 +1,72 @@
 /**
- * Runs the tests: without an argument those that a user's machine should run; with `core` of these what is quick and
- * needs no browser and no etcd; with `ci` what is left out without an argument; with `portable`, for other Nodes and
- * users, all that needs no browser and no etcd; or the folders and files of `test` that are named (`npm test -- http
- * page/webkit`). Each file has a process of its own; one that ends early, loses tests or does not end fails the run.
+ * Runs the tests. A file says by its name where it runs: `x.test.ts` everywhere, `x.ci.test.ts` only in CI,
+ * `x.once.test.ts` on one Node, `x.newest.test.ts` on that one and on the newest, since it hardly depends on Node.
+ *
+ * Without an argument a run has all but what is CI's. `ci` is what is left out then, `all` is both; `portable` and
+ * `newest` are for other Nodes and users. Other arguments name folders and files: `http`, `router`, `page/webkit`,
+ * `test/http/router.test.ts`. Each file has a process of its own; one that ends early, loses tests or does not end fails
+ * the run.
  */
-import { readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { buildTree } from './support/compiled.ts'
+import { basename, join } from 'node:path'
+import { buildTree, CACHE } from './support/compiled.ts'
 import { endOf, textOf } from './support/reporter.ts'
 import { runFile, type FileResult } from './support/test-file.ts'
+import { plainName, TEST, testFiles } from './support/test-names.ts'
 
-const TEST = fileURLToPath(new URL('.', import.meta.url))
-/** What builds, measures or floods the program, compiles sources, cuts disks, tries every setting: once is enough. */
-const ONCE = [
-  'bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut', 'tables/clocks', 'tables/settings',
-  'tables/two-at-once'
-]
-/** What takes long, on any machine: damage, kills at each moment, floods, restrictions, terminals, shells, this run. */
-const TRIALS = [
-  'closings/left', 'journal/verifier', 'operator/salvage', 'program/completion', 'program/crash', 'program/hostile',
-  'program/restricted', 'program/slow-reader', 'program/terminal', 'runner', 'tables/once'
-]
-/** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
-const OF_CI = {
-  command: '.ci/run', names: [
-    ...ONCE, ...TRIALS, 'etcd/behind', 'etcd/foreign', 'etcd/held', 'etcd/outage', 'etcd/steps', 'etcd/turns',
-    'page/chromium-rest', 'page/firefox', 'page/webkit'
-  ]
-}
-/** They need a browser or etcd, or live random lives. */
-const NEEDY = { command: 'npm test', names: ['etcd', 'model', 'page'] }
-/** They take half of the time of all that is not needy. */
-const NOT_QUICK = {
-  command: 'npm test', names: [
-    'fuzz', 'program/compact', 'program/restore', 'program/transfer', 'simulation', 'store/compact'
-  ]
-}
-/** What looks at the sources as they are, or builds them. All others run compiled, which takes 0.3 s less a file. */
+/** What each file took in its last run, in milliseconds. */
+const DURATIONS = join(CACHE, 'durations.json')
+/** Folders that look at the sources as they are, or build them; `.` is `test` itself. All others run compiled. */
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
-/** The longest first, so that none runs alone at the end. */
-const LONG = [
-  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left',
-  'tables/settings', 'tables/answers', 'page/chromium', 'build/parts', 'etcd/behind', 'tables/clocks',
-  'store/compact', 'program/transfer', 'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held',
-  'etcd/turns', 'program/hostile', 'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock',
-  'program/stop', 'http/connections', 'program/output', 'journal/recover', 'etcd/keys', 'journal/verifier',
-  'runner', 'program/disk', 'etcd/runbook', 'program/compact', 'etcd/outage', 'program/slow-reader',
-  'store/withdrawn'
-]
+/** More than there are cores, since many files wait most of their time. */
+const WORKERS = availableParallelism() + 2
 
-/** `.` is the folder `test` itself. */
+const all = testFiles()
+
 const folderOf = (file: string): string => file.includes('/') ? file.slice(0, file.indexOf('/')) : '.'
-const isOf = (file: string, names: readonly string[]): boolean =>
-  names.some(name => name === folderOf(file) || `${name}.test.ts` === file)
+const has = (file: string, ...marks: readonly string[]): boolean => marks.some(mark => file.includes(`.${mark}.`))
 
-const all = readdirSync(TEST, { recursive: true }).map(String).filter(file => file.endsWith('.test.ts')).sort()
-const folders = [...new Set(all.map(folderOf))].sort()
-const named = process.argv.slice(2)
-const quick = { command: 'npm test', names: [...NEEDY.names, ...NOT_QUICK.names] }
-/** What each kind of run leaves out, and who runs it. */
-const KINDS: { readonly [kind: string]: readonly (typeof OF_CI)[] } = {
-  core: [quick, OF_CI], ci: [], portable: [NEEDY, { command: '.ci/run', names: ONCE }]
+const KINDS: { readonly [kind: string]: (file: string) => boolean } = {
+  '': file => !has(file, 'ci'),
+  // A test of the page has run where one engine has run it: so all engines are asked.
+  ci: file => has(file, 'ci') || file.startsWith('page/chromium'),
+  all: () => true,
+  portable: file => !has(file, 'once', 'newest'),
+  newest: file => !has(file, 'once')
 }
-const kind = named.length === 1 ? KINDS[named[0]!] : undefined
-const unknown = kind !== undefined ? undefined : named.find(name => !all.some(file => isOf(file, [name])))
+
+function isNamed(file: string, name: string): boolean {
+  const asked = name.replace(/^(\.\/)?test\//, '').replace(/\/$/, '')
+  const plain = plainName(file)
+  return [folderOf(file), file, plain, basename(plain), plain + '.test.ts'].includes(asked)
+}
+
+function durations(): { readonly [file: string]: number } {
+  return existsSync(DURATIONS) ? JSON.parse(readFileSync(DURATIONS, 'utf8')) : {}
+}
+
+/** The longest first, so that none runs alone at the end; files that never ran go by what their names and sizes say. */
+function inOrder(files: readonly string[]): string[] {
+  const known = durations()
+  const guessed = (file: string): number => (has(file, 'ci') ? 20_000 : 0) + (has(file, 'once') ? 20_000 : 0) +
+    statSync(join(TEST, file)).size / 10
+  const lasting = new Map(files.map(file => [file, known[file] ?? guessed(file)]))
+  return [...files].sort((a, b) => lasting.get(b)! - lasting.get(a)!)
+}
+
+const named = process.argv.slice(2)
+const kind = named.length === 0 ? '' : named.length === 1 && Object.hasOwn(KINDS, named[0]!) ? named[0] : undefined
+const unknown = kind === undefined ? named.find(name => !all.some(file => isNamed(file, name))) : undefined
 if (unknown !== undefined) {
-  console.error(`there is no test/${unknown}, but ${Object.keys(KINDS).join(', ')} and ${folders.join(', ')}`)
+  const folders = [...new Set(all.map(folderOf))].sort()
+  console.error(`there is no test/${unknown}; there are ${Object.keys(KINDS).slice(1).join(', ')} and the folders ${folders.join(', ')}`)
   process.exit(2)
 }
-// A test of the page has run where one engine has run it: so all engines are asked.
-const only = named[0] === 'ci' ? [...OF_CI.names, 'page/chromium'] : kind === undefined && named.length > 0 ? named : undefined
-const others = { command: 'npm test', names: folders.filter(name => !named.includes(name)) }
-const leaves = only !== undefined ? [others] : kind ?? [OF_CI]
-const isAsked = (file: string): boolean =>
-  only !== undefined ? isOf(file, only) : !leaves.some(({ names }) => isOf(file, names))
-
-const rank = (file: string): number => {
-  const at = LONG.indexOf(file.replace('.test.ts', ''))
-  return at < 0 ? LONG.length : at
-}
-const waiting = all.filter(isAsked).sort((a, b) => rank(a) - rank(b))
+const isAsked = kind !== undefined ? KINDS[kind]! : (file: string) => named.some(name => isNamed(file, name))
+const asked = all.filter(isAsked)
+const leftOut = kind === undefined ? [] : all.filter(file => !isAsked(file)).map(plainName)
+const waiting = inOrder(asked)
 const tree = await buildTree().catch(({ message }: Error) => {
   console.error(message)
   process.exit(1)
@@ -94,9 +79,9 @@ const worker = async (): Promise<void> => {
     process.stdout.write(textOf(result))
   }
 }
-// More than there are cores, since many wait most of their time; but not three browsers, builds and floods.
-const more = only === undefined ? 2 : 1
-await Promise.all(Array.from({ length: availableParallelism() + more }, worker))
-const { text, isGood } = endOf(results, new Map(leaves.map(({ command, names }) => [command, names])))
+await Promise.all(Array.from({ length: WORKERS }, worker))
+mkdirSync(CACHE, { recursive: true })
+writeFileSync(DURATIONS, JSON.stringify({ ...durations(), ...Object.fromEntries(results.map(({ path, ms }) => [path, ms])) }))
+const { text, isGood } = endOf(results, leftOut)
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1

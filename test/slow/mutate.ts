@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import ts from 'typescript'
 import { compileTree } from '../support/compiled.ts'
+import { plainName, testFiles } from '../support/test-names.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -33,7 +34,7 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
     'program/restricted', 'program/output', 'program/admin', 'model'],
   'store/': ['store', 'api', 'json', 'embedding', 'extra', 'tables', 'simulation', 'program/admin'],
   'parts/': ['operator', 'embedding', 'program', 'model'],
-  'parts/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact', 'etcd/keys'],
+  'parts/operator/rewriting/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact', 'etcd/keys'],
   'parts/etcd/': ['etcd'],
   'parts/extra/': ['extra', 'api/openapi', 'tables'],
   'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi', 'tables'],
@@ -49,12 +50,12 @@ const moduleOf = (path: string): string => MODULES.find(one => path.startsWith(o
 /** The tests that must notice a mistake in a source. */
 function testsOf(path: string): string[] {
   const name = path.slice(path.lastIndexOf('/') + 1).replace(/\.ts$/, '')
+  const rank = (test: string): number => Number(plainName(`${test}.test.ts`).endsWith(`/${name}`))
   const all = TESTS[moduleOf(path)]!.flatMap(one => {
-    if (one.includes('/') || one === 'readme') return [one]
-    return readdirSync(join(ROOT, 'test', one)).filter(file => file.endsWith('.test.ts'))
-      .map(file => `${one}/${file.replace('.test.ts', '')}`)
+    const files = testFiles().filter(file => file.startsWith(`${one}/`) || plainName(file) === one)
+    return files.map(file => file.replace('.test.ts', ''))
   })
-  return [...new Set(all)].sort((a, b) => Number(b.endsWith(`/${name}`)) - Number(a.endsWith(`/${name}`)))
+  return [...new Set(all)].sort((a, b) => rank(b) - rank(a))
 }
 
 interface Mutant {

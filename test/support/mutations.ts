@@ -2,11 +2,11 @@
 import { Buffer } from 'node:buffer'
 import type { Random } from './random.ts'
 
-/** How many cases a fuzz test tries: the variable COUNT, or else what fits into `npm test`. */
-export function countFromEnv(fallback: number): number {
-  const given = process.env['COUNT']
+/** How many cases a test of random input tries: the variable of that name, or else what fits into `npm test`. */
+export function countFromEnv(fallback: number, name: string = 'COUNT'): number {
+  const given = process.env[name]
   if (given === undefined || given === '') return fallback
-  if (!/^[1-9]\d{0,8}$/.test(given)) throw new RangeError('COUNT must be a whole number above 0')
+  if (!/^[1-9]\d{0,8}$/.test(given)) throw new RangeError(`${name} must be a whole number above 0`)
   return Number(given)
 }
 

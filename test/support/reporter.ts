@@ -1,12 +1,11 @@
 /** What a run of tests prints: a line a file, failures in full, the totals, and last what was not run and why. */
 import { lostTests, type FileResult } from './test-file.ts'
 
-/** The last line of a run: skipped tests by their reasons, and folders of `test` that it left out, with who runs them. */
-export function lastLine(skips: ReadonlyMap<string, number>, leftOut: ReadonlyMap<string, readonly string[]>): string {
+/** The last line of a run: skipped tests by their reasons, and files of `test` that this kind of run left out. */
+export function lastLine(skips: ReadonlyMap<string, number>, leftOut: readonly string[]): string {
   const tests = [...skips].map(([reason, count]) => `${count} ${count === 1 ? 'test' : 'tests'} (${reason})`)
-  const folders = [...leftOut].filter(([, names]) => names.length > 0)
-    .map(([command, names]) => `${names.map(name => `test/${name}`).join(', ')} (${command} runs them)`)
-  return `skipped: ${[...tests, ...folders].join('; ') || 'nothing'}\n`
+  const files = leftOut.length === 0 ? [] : [`${leftOut.join(', ')} (npm test -- all runs them)`]
+  return `skipped: ${[...tests, ...files].join('; ') || 'nothing'}\n`
 }
 
 export function textOf({ path, tests, output, seeds, ms, problems }: FileResult): string {
@@ -19,7 +18,7 @@ export function textOf({ path, tests, output, seeds, ms, problems }: FileResult)
 }
 
 export function endOf(
-  results: readonly FileResult[], leftOut: ReadonlyMap<string, readonly string[]>, lost: readonly string[] = lostTests(results)
+  results: readonly FileResult[], leftOut: readonly string[], lost: readonly string[] = lostTests(results)
 ): { readonly text: string, readonly isGood: boolean } {
   const tests = results.flatMap(({ tests }) => tests)
   const failures = results.flatMap(({ path, tests, problems }) => [

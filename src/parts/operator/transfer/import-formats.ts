@@ -1,5 +1,5 @@
 /**
- * Files to import, recognised by their content; `test/operator/import-formats.test.ts` has a sample of each. Values
+ * Files to import, recognised by their content; `test/operator/import-formats` has a sample of each. Values
  * that an entry has no place for are counted by kind.
  */
 import type { Buffer } from 'node:buffer'

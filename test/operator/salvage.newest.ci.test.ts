@@ -20,8 +20,8 @@ import { freshFolder, send } from '../support/service.ts'
 import { createEntry, updateEntry } from '../../src/store/commands.ts'
 
 const NAMES = Object.keys(DAMAGES)
-/** Each damage alone and behind another one; `COUNT` for each kind of journal, and `SEED`, for a campaign. */
-const COUNT = countFromEnv(2 * NAMES.length)
+/** Each damage alone and behind another one; `DAMAGES` for each kind of journal, and `SEED`, for a campaign. */
+const COUNT = countFromEnv(2 * NAMES.length, 'DAMAGES')
 
 for (const kind of KINDS) {
   test(`of a ${kind} journal that is damaged at random all that can be opened comes through, and nothing else`, async t => {

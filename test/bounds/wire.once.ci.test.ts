@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -16,6 +16,7 @@ import { memoryMiB } from '../support/outside.ts'
 import { launchProgram, startProgram, type ProgramOptions } from '../support/program.ts'
 import { chunked, message } from '../support/raw.ts'
 import { freshFolder, startService } from '../support/service.ts'
+import { plainName, testFiles } from '../support/test-names.ts'
 
 /** Another build of the same program, to compare with. */
 const DIST = process.env['BOUNDS_DIST'] ?? fileURLToPath(new URL('../../dist', import.meta.url))
@@ -158,15 +159,16 @@ const SHOWN: { readonly [bound: string]: string } = {
 }
 
 test('each bound of the listener has a row, or a test that reaches it', () => {
-  const [src, tests] = ['../../src/http/', '../'].map(path => fileURLToPath(new URL(path, import.meta.url)))
-  const names = readdirSync(src!).filter(name => name.endsWith('.ts'))
+  const src = fileURLToPath(new URL('../../src/http/', import.meta.url))
+  const names = readdirSync(src).filter(name => name.endsWith('.ts'))
   const used = names.flatMap(name => {
-    const [, names = ''] = /import \{([^}]*)\} from '\.\.\/limits\.ts'/.exec(readFileSync(join(src!, name), 'utf8')) ?? []
+    const [, names = ''] = /import \{([^}]*)\} from '\.\.\/limits\.ts'/.exec(readFileSync(join(src, name), 'utf8')) ?? []
     return names.match(/\w+/g) ?? []
   })
   assert.deepEqual([...new Set(used)].sort(), Object.keys(SHOWN).sort())
+  const tests = new Set(testFiles().map(plainName))
   const ways = new Set(ROWS.map(({ way }) => way))
-  const missing = Object.values(SHOWN).filter(by => !ways.has(by) && !existsSync(join(tests!, `${by}.test.ts`)))
+  const missing = Object.values(SHOWN).filter(by => !ways.has(by) && !tests.has(by))
   assert.deepEqual(missing, [])
 })
 
