@@ -37,7 +37,7 @@ const ROUTES = [
   '/api/restorePassword/{id}', '/api/historyPassword/{id}', '/api/changeOwnPassword'
 ]
 const OTHER_PATHS = [
-  '/', '/web/', '/web/nope.js', '/web/operations.json', '/web/../api/listPassword', '/healthz', '/metrics', '/openapi.json', '/api',
+  '/', '/web/', '/web/nope.js', '/web/common.txt', '/web/../api/listPassword', '/healthz', '/metrics', '/openapi.json', '/api',
   '/api/', '/api/nope', '/nope', '//', '//api/listPassword', '/API/listPassword', '/api/listPassword/',
   '/api/getPassword', '/api/getPassword/', '/api/getPassword/1/2', '/api/list%50assword', '/apis', '*',
   '/api/listPassword?a=1', '/api/listPassword#a', '/api/getPassword/1?id=2', '/operator/status', '/favicon.ico'

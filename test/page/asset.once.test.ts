@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { readdirSync, readFileSync } from 'node:fs'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Asset } from '../../src/parts/page/asset.ts'
 import type { Head } from '../../src/http/head.ts'
@@ -15,7 +15,8 @@ import { createEntry } from '../../src/store/commands.ts'
 
 const WEB = new URL('../../dist/parts/page/browser/', import.meta.url)
 const BYTES = Buffer.from('text '.repeat(100))
-const asset = new Asset(BYTES, 'text/plain', ['X-More', 'yes'])
+const KIND = { type: 'text/plain', cache: 'no-cache' }
+const asset = new Asset(BYTES, KIND, ['X-More', 'yes'])
 
 function answer(acceptEncoding?: string, ifNoneMatch?: string): { status: number, coding: string, tag: string } {
   const head = { method: 'GET', path: '/', 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } as Head
@@ -48,7 +49,7 @@ test('each coding has a strong ETag of its own, and only that one is not sent ag
 })
 
 test('another content has other ETags', () => {
-  const other = new Asset(Buffer.from('other'), 'text/plain', []).reply({ method: 'GET', path: '/' })
+  const other = new Asset(Buffer.from('other'), KIND, []).reply({ method: 'GET', path: '/' })
   assert.ok(!other.headers!.includes(answer().tag))
 })
 
@@ -62,22 +63,28 @@ function assertProtected({ headers }: RawAnswer): void {
   assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
   assert.equal(headers['cross-origin-resource-policy'], 'same-origin')
   assert.match(headers['permissions-policy'] ?? '', /camera=\(\)/)
-  assert.equal(headers['cache-control'], 'no-cache')
   assert.equal(headers['vary'], 'Accept-Encoding')
 }
 
-test('every file of the page is served as it was built, in each coding', async t => {
+/** The paths of the page's files, as the page itself names them. */
+async function pathsOf(t: TestContext, url: string): Promise<ReadonlyMap<string, string>> {
+  const page = (await ask(t, url, message('GET', '/'))).text
+  const place = /"(web\/[0-9a-f]{16}\/)/.exec(page)![1]!
+  return new Map(readdirSync(WEB).filter(name => !name.endsWith('.d.ts'))
+    .map(name => [name, name === 'page.html' ? '/' : name.endsWith('.txt') ? `/web/${name}` : `/${place}${name}`]))
+}
+
+test('every file of the page is served as it was built, in each coding; what has a hash in its path is kept for good', async t => {
   const { url } = await startService(t, { page: 'on' })
   const types: Record<string, string> = {
     html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8',
     txt: 'text/plain; charset=utf-8', svg: 'image/svg+xml', png: 'image/png', webmanifest: 'application/manifest+json'
   }
   const client = await connectRaw(t, url)
-  const names = readdirSync(WEB).filter(name => !name.endsWith('.d.ts'))
-  assert.ok(names.includes('page.html') && names.includes('main.js'))
-  for (const name of names) {
+  const paths = await pathsOf(t, url)
+  assert.ok(paths.has('page.html') && paths.has('main.js'))
+  for (const [name, path] of paths) {
     const bytes = readFileSync(new URL(name, WEB))
-    const path = name === 'page.html' ? '/' : `/web/${name}`
     for (const [coding, decode] of [['br', brotliDecompressSync], ['gzip', gunzipSync], ['', Buffer.from]] as const) {
       if (coding === '' && name.endsWith('.png')) continue // the client of this test reads texts
       await client.send(message('GET', path, undefined, [`Accept-Encoding: ${coding}`]))
@@ -85,7 +92,9 @@ test('every file of the page is served as it was built, in each coding', async t
       assert.equal(answer.status, 200, path)
       assert.equal(answer.headers['content-type'], types[name.split('.').at(-1)!])
       assert.equal(answer.headers['content-encoding'], coding === '' ? undefined : coding)
-      assert.ok(bytes.equals(decode(answer.body)), `${path} ${coding}`)
+      const isKept = !/\.(html|txt)$/.test(name)
+      assert.equal(answer.headers['cache-control'], isKept ? 'public, max-age=31536000, immutable' : 'no-cache', name)
+      if (name !== 'page.html') assert.ok(bytes.equals(decode(answer.body)), `${path} ${coding}`)
       assertProtected(answer)
     }
   }
@@ -96,17 +105,15 @@ const LATER = /^(words-..|common)\.txt$|\.(svg|png|webmanifest)$/
 
 test('what a first look loads weighs at most 52 kB as a browser gets it', async t => {
   const { url } = await startService(t, { page: 'on' })
-  const names = readdirSync(WEB).filter(name => !LATER.test(name))
+  const paths = [...await pathsOf(t, url)].filter(([name]) => !LATER.test(name)).map(([, path]) => path)
   let bytes = 0
-  for (const name of names) {
-    const path = name === 'page.html' ? '/' : `/web/${name}`
-    bytes += (await ask(t, url, message('GET', path, undefined, ['Accept-Encoding: br']))).body.length
-  }
-  t.diagnostic(`${names.length} files, ${bytes} bytes`)
+  for (const path of paths) bytes += (await ask(t, url, message('GET', path, undefined, ['Accept-Encoding: br']))).body.length
+  t.diagnostic(`${paths.length} files, ${bytes} bytes`)
   assert.ok(bytes <= 52 * 1024, `${bytes} bytes`)
 })
 
-test('every module is asked for at once: the page names all that its first one imports', () => {
+test('every module is asked for at once: the page names all that its first one imports', async t => {
+  const { url } = await startService(t, { page: 'on' })
   const found = new Set<string>()
   const follow = (name: string): void => {
     if (found.has(name)) return
@@ -116,8 +123,8 @@ test('every module is asked for at once: the page names all that its first one i
     for (const [, next] of text.matchAll(/^(?:import|export) .*?from ['"]\.\/([\w-]+\.js)['"]/gms)) follow(next!)
   }
   follow('main.js')
-  const page = String(readFileSync(new URL('page.html', WEB)))
-  const named = [...page.matchAll(/(?:modulepreload" href|script type="module" src)="web\/([\w-]+\.js)"/g)].map(([, name]) => name!)
+  const page = (await ask(t, url, message('GET', '/'))).text
+  const named = [...page.matchAll(/(?:modulepreload" href|script type="module" src)="web\/[0-9a-f]{16}\/([\w-]+\.js)"/g)].map(([, name]) => name!)
   assert.deepEqual(named.sort(), [...found].sort())
   assert.deepEqual(readdirSync(WEB).filter(name => name.endsWith('.js')).sort(), [...found].sort(), 'and there are no others')
 })
@@ -135,7 +142,7 @@ test('what the client has already is answered 304 without a body; HEAD is as GET
   assert.deepEqual([again.status, again.body.length, again.headers['etag']], [304, 0, get.headers['etag']])
   assertProtected(again)
   assert.equal((await ask(t, url, message('POST', '/', '{}'))).headers['allow'], 'GET, HEAD, OPTIONS')
-  for (const path of ['/web', '/web/', '/web/page.html', '/web/../server.js', '/web/%6dain.js', '/web/api.d.ts']) {
+  for (const path of ['/web', '/web/', '/web/page.html', '/web/main.js', '/web/0123456789abcdef/main.js', '/web/../server.js', '/web/%6dain.js', '/web/api.d.ts']) {
     assert.equal((await ask(t, url, message('GET', path))).status, 404, path)
   }
 })
@@ -149,11 +156,17 @@ test('the page does not count against the rate limit', async t => {
   assert.equal((await ask(t, url, message('GET', '/api/listPassword'))).headers['x-ratelimit-remaining'], '0')
 })
 
+/** What the page says that it may offer. */
+async function servedBy(t: TestContext, url: string): Promise<any> {
+  const said = /<meta name="served" content="([^"]*)">/.exec((await ask(t, url, message('GET', '/'))).text)![1]!
+  return JSON.parse(said.replaceAll('&quot;', '"'))
+}
+
 test('the page is there without a token, but not under a foreign name', async t => {
   const locked = await startProtected(t, { page: 'on' })
   assert.equal((await ask(t, locked.url, message('GET', '/'))).status, 200)
   assert.equal((await ask(t, locked.url, message('GET', '/api/listPassword'))).status, 401)
-  const { operations, hasUsers } = JSON.parse((await ask(t, locked.url, message('GET', '/web/operations.json'))).text)
+  const { operations, hasUsers } = await servedBy(t, locked.url)
   assert.equal(hasUsers, true)
   const asks = (ability: string): readonly string[] => ['*', ability]
   assert.deepEqual(operations, {
@@ -164,16 +177,18 @@ test('the page is there without a token, but not under a foreign name', async t 
     restorePassword: asks('password:restore')
   }, 'what it may offer, and to whom')
   const empty = await startService(t, { page: 'on', auth: 'bearer' })
-  assert.equal(JSON.parse((await ask(t, empty.url, message('GET', '/web/operations.json'))).text).hasUsers, false)
+  assert.equal((await servedBy(t, empty.url)).hasUsers, false)
+  await empty.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'correct horse battery staple')
+  assert.equal((await servedBy(t, empty.url)).hasUsers, true)
   const open = await startService(t, { page: 'on' })
-  for (const path of ['/', '/web/main.js']) {
+  for (const path of ['/', '/web/common.txt']) {
     assert.equal((await ask(t, open.url, message('GET', path, undefined, ['Host: evil.example']))).status, 403, path)
   }
 })
 
 test('PAGE=off: there is no page', async t => {
   const { url } = await startService(t, { page: 'off' })
-  for (const path of ['/', '/web/main.js']) {
+  for (const path of ['/', '/web/common.txt']) {
     assert.equal((await ask(t, url, message('GET', path))).text, '{"message":"Not Found","status":404}', path)
   }
 })

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
-import { Asset } from '../../src/parts/page/asset.ts'
 import { PasswordHasher } from '../../src/store/passwords.ts'
 import { ANA, CHEAP, PASSWORD, startProtected } from './accounts.ts'
 import { atEnd, startService, type Started } from './service.ts'
@@ -35,13 +34,6 @@ for (const name of ['brotliCompressSync', 'gzipSync'] as const) {
   }
 }
 syncBuiltinESMExports()
-
-// Of the page, every test asks for the document alone again, not for the thirty files that come with it.
-const { reply } = Asset.prototype
-Asset.prototype.reply = function (head) {
-  const answer = reply.call(this, head)
-  return head.path.includes('/web/') ? { ...answer, kind: { type: answer.kind!.type, cache: 'max-age=600' } } : answer
-}
 
 const WIDTH = 1200
 const HEIGHT = 900

@@ -21,9 +21,8 @@ export class Asset {
   readonly #variants: readonly Variant[]
 
   /** `headers`, names and values in turn, go with every answer. */
-  constructor(bytes: Buffer, type: string, headers: readonly string[]) {
+  constructor(bytes: Buffer, kind: Kind, headers: readonly string[]) {
     const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-    const kind: Kind = { type, cache: 'no-cache' } // browsers keep it, but ask again each time
     const variant = (coding: Variant['coding'], body: Buffer): Variant => {
       const tag = `"${hash}-${coding}"`
       const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]

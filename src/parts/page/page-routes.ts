@@ -1,10 +1,12 @@
 /** The page's routes, and the limits that a browser keeps for its files. */
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import type { Route } from '../../http/route.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
-import { jsonReply, type Reply } from '../../http/reply.ts'
+import type { Reply } from '../../http/reply.ts'
 import { ANY_ABILITY, covers } from '../../store/session.ts'
 import { Asset } from './asset.ts'
 
@@ -42,26 +44,51 @@ const HEADERS = [
   'clipboard-read=(), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
 ]
 
+/** A browser keeps it, and asks each time whether it is still this. */
+const ASKED_AGAIN = 'no-cache'
+/** The path changes with the contents. */
+const KEPT = 'public, max-age=31536000, immutable'
+const isLater = (name: string): boolean => name.endsWith('.txt')
+
 /**
- * The page at `/`, its files and the `served` operations under `/web/`. Throws `page-unusable` if a file is unreadable.
+ * The page at `/`, which says what is served, and its files below a path with a hash of all of them, so that a second
+ * visit asks for `/` alone. Lists of words have a path for good: a page that stays open over an upgrade asks for them.
+ * Throws `page-unusable` if a file is unreadable.
  */
 export function pageRoutes(files: Files, served: () => readonly Route[], hasUsers: () => boolean): readonly Route[] {
-  const route = (name: string, answer: (head: Head) => Reply): Route => {
-    const path = name === 'page.html' ? '/' : `/web/${name}`
-    return {
-      operation: 'page', method: 'GET', path, isPublic: true, handle: ({ head }) => answer(head)
-    }
-  }
   if (dirname === undefined) throw unusable('a bundle in CommonJS does not have its files')
   const folder = join(dirname, BROWSER)
-  const fileRoute = (name: string): Route => {
-    const asset = new Asset(files.read(join(folder, name)), TYPES[extname(name)]!, HEADERS)
-    return route(name, head => asset.reply(head))
-  }
-  const operations = (): Reply => jsonReply(200, { operations: operationsOf(served()), hasUsers: hasUsers() })
+  const read = (name: string): Buffer => files.read(join(folder, name))
+  const route = (path: string, answer: (head: Head) => Reply): Route =>
+    ({ operation: 'page', method: 'GET', path, isPublic: true, handle: ({ head }) => answer(head) })
+  const asset = (name: string, bytes: Buffer, cache: string): Asset =>
+    new Asset(bytes, { type: TYPES[extname(name)]!, cache }, HEADERS)
   try {
-    const others = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
-    return [...['page.html', ...others].map(fileRoute), route('operations.json', operations)]
+    const page = String(read('page.html'))
+    const others = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html').sort()
+      .map(name => [name, read(name)] as const)
+    const hash = createHash('sha256')
+    for (const [name, bytes] of others) hash.update(`${name} ${bytes.length} `).update(bytes)
+    const place = `web/${hash.digest('hex').slice(0, 16)}/`
+    const modules = others.map(([name]) => name).filter(name => name.endsWith('.js') && name !== 'main.js')
+      .map(name => `<link rel="modulepreload" href="${place}${name}">`)
+    const html = page.replaceAll('"web/', `"${place}`).replace('<!-- modules -->', modules.join('\n  '))
+    const pageWith = (hasUsers: boolean): Asset => {
+      const said = JSON.stringify({ operations: operationsOf(served()), hasUsers }).replaceAll('"', '&quot;')
+      const whole = html.replace('name="served" content=""', `name="served" content="${said}"`)
+      return asset('page.html', Buffer.from(whole), ASKED_AGAIN)
+    }
+    const pages = new Map<boolean, Asset>()
+    const pageNow = (): Asset => {
+      const isWith = hasUsers()
+      const known = pages.get(isWith) ?? pageWith(isWith)
+      pages.set(isWith, known)
+      return known
+    }
+    return [route('/', head => pageNow().reply(head)), ...others.map(([name, bytes]) => {
+      const own = asset(name, bytes, isLater(name) ? ASKED_AGAIN : KEPT)
+      return route(isLater(name) ? `/web/${name}` : `/${place}${name}`, head => own.reply(head))
+    })]
   } catch (error) {
     throw unusable(`${folder}: ${systemCode(error)}`, error)
   }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Asset } from '../../../src/parts/page/asset.ts'
 import { openService as openEmbedded } from '../../../src/index.ts'
 import {
   CHROMIUM, inBrowser, openService, rowOf, settled, sharedBrowser, systems
@@ -15,12 +16,26 @@ inBrowser('the page has a manifest and icons, which its policy allows', CHROMIUM
   const { errors, data } = await browser.devtools('Page.getAppManifest')
   assert.deepEqual(errors, [])
   const { name, icons, start_url: start } = JSON.parse(data)
-  assert.deepEqual([name, start], ['Contraseñas · Passwords', '../'])
+  assert.deepEqual([name, start], ['Contraseñas · Passwords', '../../'])
   const { installabilityErrors } = await browser.devtools('Page.getInstallabilityErrors')
   assert.deepEqual(installabilityErrors, [])
   for (const { src, type } of icons) {
-    assert.deepEqual(await browser.run(`return fetch('web/' + arguments[0]).then(answer => [answer.status, answer.headers.get('Content-Type')])`, src), [200, type])
+    assert.deepEqual(await browser.run(`return fetch(new URL(arguments[0], document.querySelector('[rel=manifest]').href)).then(answer => [answer.status, answer.headers.get('Content-Type')])`, src), [200, type])
   }
+})
+
+inBrowser('a second visit asks for the page and the list alone', CHROMIUM, async t => {
+  const { browser, url } = await openService(t)
+  const { reply } = Asset.prototype
+  const asked: string[] = []
+  Asset.prototype.reply = function (head) {
+    asked.push(head.path)
+    return reply.call(this, head)
+  }
+  atEnd(t, async () => { Asset.prototype.reply = reply })
+  await browser.go(`${url}/?lang=en`)
+  await settled(browser)
+  assert.deepEqual(asked, ['/'])
 })
 
 inBrowser('below the prefix of an embedder the page and the description work, with and without the last slash', CHROMIUM, async t => {

@@ -4,7 +4,7 @@
  */
 import {
   LOST, refusalOf, type Answer, type Body, type Change, type EntryFields, type List, type Listed, type Operation,
-  type Served, type Stored, type User
+  type Stored, type User
 } from './answers.ts'
 
 interface Received {
@@ -30,8 +30,9 @@ const ANSWER_MS = 30_000
 const SEND_MS_A_BYTE = .25
 /** For the rest of the answer: a long list on a slow line. */
 const BODY_MS = 300_000
-/** Relative: the page works below any prefix. */
-const BASE = new URL('../api/', import.meta.url)
+/** Relative: the page works below any prefix. The path of this module has a hash in it. */
+const WEB = new URL('../', import.meta.url)
+const BASE = new URL('../api/', WEB)
 
 const says = (message: string) => (body: Body): boolean => body['message'] === message && body['status'] === 200
 const isEntry = (entry: any, id: number): boolean => entry?.id === id && typeof entry.password === 'string'
@@ -101,14 +102,8 @@ export class Api {
     return this.#ask('POST', 'changeOwnPassword', '', asked)
   }
 
-  async served(): Promise<Served | undefined> {
-    const isAnswer = (body: Body): boolean => typeof body['operations'] === 'object'
-    const answer = await this.#send('GET', '../web/operations.json', { isAnswer })
-    return answer.ok ? answer.value.body as unknown as Served : undefined
-  }
-
   async words(name: 'words-es' | 'words-en' | 'common'): Promise<readonly string[]> {
-    const response = await fetch(new URL(`../web/${name}.txt`, BASE), { signal: AbortSignal.timeout(ANSWER_MS) })
+    const response = await fetch(new URL(`${name}.txt`, WEB), { signal: AbortSignal.timeout(ANSWER_MS) })
     return response.ok ? (await response.text()).trim().split(/\s+/) : []
   }
 

@@ -1,6 +1,6 @@
 /** The page: puts its parts together and starts them. */
 import { act, create, loadList, LOST_AFTER_MS, toggleDeleted } from './acts.ts'
-import { LOST } from './answers.ts'
+import type { Served } from './answers.ts'
 import { undoRemovals } from './changes.ts'
 import { askToClose, isModal, startDialogs, tell } from './dialogs.ts'
 import { catchBack } from './dom.ts'
@@ -49,16 +49,11 @@ addEventListener('online', () => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && screenNow().name === 'list') void loadList()
 })
-void start()
-
-async function start(): Promise<void> {
-  show({ name: 'loading' })
-  const served = await api.served()
-  if (served === undefined) return show({ name: 'failed', refusal: LOST, retry: () => void start() })
-  rights.serve(served.operations)
-  service.hasUsers = served.hasUsers
-  beginSession()
-}
+show({ name: 'loading' })
+const served = JSON.parse(document.querySelector<HTMLMetaElement>('[name=served]')!.content) as Served
+rights.serve(served.operations)
+service.hasUsers = served.hasUsers
+beginSession()
 
 function controlKey(key: string): boolean {
   if (key === 'z') return !isTyping() && undoRemovals()
