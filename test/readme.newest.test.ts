@@ -17,6 +17,7 @@ import * as parts from '../src/parts.ts'
 import type { Part } from '../src/part.ts'
 import { SETTINGS } from '../src/settings.ts'
 import { startProgram } from './support/program.ts'
+import { missing } from './support/programs.ts'
 import { freshFolder, startService } from './support/service.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -75,7 +76,7 @@ test('the installation goes from top to bottom: the unit is there and was read b
   assert.ok(places[0]! > 0)
 })
 
-test('the curl examples give what they say, and show each of the five operations', { timeout: 10_000 }, async t => {
+test('the curl examples give what they say, and show each of the five operations', { timeout: 10_000, skip: missing('curl') }, async t => {
   const steps = curlSteps(README)
   const shown = new Set(steps.flatMap(({ command }) => /\/api\/(\w+)/.exec(command)?.[1] ?? []))
   assert.deepEqual([...shown].sort(), Object.keys(OPERATIONS).sort())

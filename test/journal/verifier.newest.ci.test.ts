@@ -15,11 +15,11 @@ import {
   bytesOf, event, journalBytes, journalPath, keyPath, linesOf, makeJournal, putJournal, rechain, verdictOf
 } from '../support/journal.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
+import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 import { randomOf } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
-const pythonMissing = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
 
 /** Runs the verifier on many files in one Python, which takes longer to start than to verify. */
 const MANY = [
@@ -36,7 +36,7 @@ const MANY = [
 ].join('\n')
 
 function verdictsOfPython(paths: readonly string[]): string[] {
-  const { status, stdout, stderr } = spawnSync('python3', ['-c', MANY, VERIFIER, ...paths], { encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(PYTHON, ['-c', MANY, VERIFIER, ...paths], { encoding: 'utf8' })
   assert.equal(status, 0, stderr)
   return (JSON.parse(stdout) as [number, string, string][]).map(([code, out, torn]) => {
     const where = /^line \d+ at byte \d+/.exec(out)?.[0]
@@ -91,7 +91,7 @@ const DAMAGES: readonly Damage[] = [
 ]
 
 test('the verifier says of each damage what the program says, and names the same line and byte', {
-  skip: pythonMissing
+  skip: NO_PYTHON
 }, async t => {
   const { folder, lines } = await realJournal(t)
   assert.equal(lines.length, 3)
@@ -116,7 +116,7 @@ test('the verifier says of each damage what the program says, and names the same
 })
 
 test('the verifier and the program agree on journals that somebody has laid hands on', {
-  skip: pythonMissing
+  skip: NO_PYTHON
 }, async t => {
   const random = randomOf(t)
   const folder = freshFolder(t)
@@ -140,7 +140,7 @@ test('the verifier and the program agree on journals that somebody has laid hand
 })
 
 test('the verifier and the program take a line of 32 MiB, but none that is a byte longer', {
-  skip: pythonMissing
+  skip: NO_PYTHON
 }, async t => {
   const shortest = linesOf(await makeJournal(freshFolder(t), [[{ ...event(1), by: 1, data: '' }]]))[0]!
   const around = shortest.length - Buffer.alloc(12 + 2 + 16).toString('base64').length
@@ -158,13 +158,13 @@ test('the verifier and the program take a line of 32 MiB, but none that is a byt
 })
 
 test('a chain that was computed again is right to the verifier, unless a head was noted; the program finds it by the seals', {
-  skip: pythonMissing
+  skip: NO_PYTHON
 }, async t => {
   const folder = freshFolder(t)
   const lines = linesOf(await makeJournal(folder, [[event(1)], [event(2)], [event(3)]]))
   const head = /([0-9a-f]{64})"\}$/.exec(lines[2]!)![1]!
   const verify = (...args: readonly string[]): number | null =>
-    spawnSync('python3', [VERIFIER, journalPath(folder), ...args]).status
+    spawnSync(PYTHON, [VERIFIER, journalPath(folder), ...args]).status
   assert.deepEqual([verify(), verify(head), verify('0'.repeat(64))], [0, 0, 0])
   putJournal(folder, rechain([lines[0]!, lines[2]!]))
   assert.deepEqual([verify(), verify(head)], [0, 3])
@@ -173,11 +173,11 @@ test('a chain that was computed again is right to the verifier, unless a head wa
   assert.deepEqual([verify(), verify(head)], [0, 3])
 })
 
-test('the verifier says in a line which file it cannot read, and ends with 1', { skip: pythonMissing }, t => {
+test('the verifier says in a line which file it cannot read, and ends with 1', { skip: NO_PYTHON }, t => {
   const folder = freshFolder(t)
   putJournal(folder, '')
   for (const words of [['none'], ['.'], [journalPath(folder), '--key', 'none']]) {
-    const { status, stdout, stderr } = spawnSync('python3', [VERIFIER, ...words], { encoding: 'utf8', cwd: folder })
+    const { status, stdout, stderr } = spawnSync(PYTHON, [VERIFIER, ...words], { encoding: 'utf8', cwd: folder })
     assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, /^(none|\.): [^\n]+\n$/)
   }

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HELD, hold, isReached, letGo } from '../support/hold.ts'
+import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 import { adoptChanged, adoptCreated, Defect, emptyState, listed, shown, type Entry, type State, type Unanswered } from './state.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -330,14 +331,15 @@ export class World {
   /** What `journal verify` and `verify.py` say of a journal: its records and head, or undefined where it is damaged. */
   async verified(path: string = this.journal, isWhole = true): Promise<string | undefined> {
     const { code, out, error } = await this.admin(`journal verify ${path} --json`)
-    const { status, stdout } = spawnSync('python3', [VERIFIER, path, '--key', this.keyFile], { encoding: 'utf8' })
+    const other = NO_PYTHON === false ? spawnSync(PYTHON, [VERIFIER, path, '--key', this.keyFile], { encoding: 'utf8' }) : undefined
+    const { status = code, stdout = undefined } = other ?? {}
     if ((code === 0) !== (status === 0)) throw new Defect(`verify and verify.py differ: ${code} ${error} ${status} ${stdout}`)
     if (code !== 0) {
       if (isWhole) throw new Defect(`a journal does not verify: ${error.replaceAll(this.home, '')}`)
       return undefined
     }
     const { records, head, tornBytes, entries, active } = JSON.parse(out)
-    if (!stdout.startsWith(`${records} records, head ${head}`)) throw new Defect(`verify.py says ${stdout}, verify ${out}`)
+    if (stdout?.startsWith(`${records} records, head ${head}`) === false) throw new Defect(`verify.py says ${stdout}, verify ${out}`)
     if (isWhole && tornBytes === 0 && this.unanswered.length === 0 && path === this.journal && (active !== listed(this.state).length ||
       entries !== this.state.entries.filter(entry => entry !== null).length)) throw new Defect(`verify counts ${entries} entries, ${active} active`)
     return String(head)

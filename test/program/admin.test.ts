@@ -16,6 +16,7 @@ import type { Entry } from '../../src/store/entry.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { NO_PYTHON } from '../support/programs.ts'
 
 async function statusWith({ url }: Program, token: string): Promise<number> {
   return (await fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token.trim()}` } })).status
@@ -156,7 +157,7 @@ test('help is printed in each of the usual ways, for each command, and names etc
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('entries are added, found, shown, changed, deleted and restored; showing a password is recorded', async t => {
+test('entries are added, found, shown, changed, deleted and restored; showing a password is recorded', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   for (const isServed of [false, true]) {
     if (isServed) await startProgram(t, { flags: { data: folder } })
@@ -224,7 +225,7 @@ test('an entry is known by a part of its system, user name or address, and not o
   assert.equal(await done(folder, 'entry restore bea'), 'entry 3 restored\n')
 })
 
-test('what is generated can be seen or copied, which is recorded; a new password is asked for where nothing else is', async t => {
+test('what is generated can be seen or copied, which is recorded; a new password is asked for where nothing else is', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   const add = 'entry add --system s --user u'
   assert.equal(await done(folder, `${add} --generate`), 'entry 1 created\n')
@@ -296,7 +297,7 @@ test('a user gets another name and other abilities; the tokens that there are ma
     [200, [['password:read'], ['password:read']]])
 })
 
-test('the keys are listed with what they have sealed, and a backup goes to a pipe as it does to a file', async t => {
+test('the keys are listed with what they have sealed, and a backup goes to a pipe as it does to a file', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   await done(folder, 'key rotate')

@@ -12,11 +12,11 @@ import { compact, reencrypt } from '../support/rewrite.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
-const NO_PYTHON = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
 const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^archive-\d+-\d+\.jsonl$/.test(name))
 
 async function verified(folder: string, words = ''): Promise<any> {
@@ -39,7 +39,7 @@ test('a compaction says what it has made, the file is small, and its archive has
   assert.equal(shown.match(/FORMER-\d+/g)!.length, 30 - 1, 'one of each entry but the purged one')
 })
 
-test('dropping the history asks first; then no file of the folder holds a purged entry, also under the old key', async t => {
+test('dropping the history asks first; then no file of the folder holds a purged entry, also under the old key', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   for (const n of [1, 2]) await done(folder, `entry add --system SECRET-${n} --user u --password-stdin`, `SECRET-${n}\n`)
   await done(folder, 'entry purge 1 --yes')
@@ -108,7 +108,7 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
 test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', { skip: NO_PYTHON }, async t => {
   const { folder, heads: [, b, , , e, f], archives } = await longLived(t)
   const python = (...words: readonly string[]): { status: number | null, stdout: string, stderr: string } =>
-    spawnSync('python3', [VERIFIER, join(folder, 'journal.jsonl'), ...words], { encoding: 'utf8' })
+    spawnSync(PYTHON, [VERIFIER, join(folder, 'journal.jsonl'), ...words], { encoding: 'utf8' })
   const given = ['--key', join(folder, 'journal.key'), ...archives.flatMap(path => ['--archive', path])]
   const { records, head } = await verified(folder)
   assert.deepEqual([python().status, python().stdout], [0, `${records} records, head ${head}\n`])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram } from '../support/program.ts'
+import { NO_PYTHON } from '../support/programs.ts'
 import { send } from '../support/service.ts'
 
 const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
@@ -48,7 +49,7 @@ test('a purged entry is unknown to every operation and command, and stays so aft
   assert.deepEqual(purges.map(line => line.slice(line.indexOf('Z ') + 2)), ['operator entry.purged {"id":2,"operator":""}', 'operator entry.purged {"id":3,"operator":""}'])
 })
 
-test('a purge asks first, also where no service runs, and a refused one changes nothing', async t => {
+test('a purge asks first, also where no service runs, and a refused one changes nothing', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u\u001b[2J\u202eB --password-stdin', 'SECRET\n')
   const before = readFileSync(join(folder, 'journal.jsonl'))

@@ -12,6 +12,7 @@ import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, created, makeJournal, makeJournalOf } from '../bench/journal.ts'
+import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
@@ -33,7 +34,7 @@ test('users are listed as a table, and no name in it, nor one in an error, can m
   await refused(folder, 'journal verify no\u001b[2Jfile', 1, /no\\u001b\[2Jfile\n$/)
 })
 
-test('a table is cut to the width of a terminal, and to nothing in a pipe', async t => {
+test('a table is cut to the width of a terminal, and to nothing in a pipe', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   const [system, user] = ['s'.repeat(60), 'ñ'.repeat(40)]
   await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, 'SECRET\n')
@@ -44,7 +45,7 @@ test('a table is cut to the width of a terminal, and to nothing in a pipe', asyn
   assert.ok((await done(folder, 'entry list')).includes(`${system}  ${user}\n`))
 })
 
-test('on a terminal a password is asked for twice, without echo, until it can be taken; letters can be deleted, and the prompt cancelled', async t => {
+test('on a terminal a password is asked for twice, without echo, until it can be taken; letters can be deleted, and the prompt cancelled', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   const prompt = 'password (12 characters or more): '
   const good = [[prompt, 'SECRET\x7f\x7f\x7f\x7f\x7f\ba long password'], ['again: ', 'a long password']] as const
@@ -67,18 +68,18 @@ test('a secret of several lines is kept whole, but for one line end at its end',
   }
 })
 
-test('while a password is typed, the signal that opens the debugger of Node does nothing', async t => {
+test('while a password is typed, the signal that opens the debugger of Node does nothing', { skip: NO_PYTHON }, async t => {
   const prompt = 'password (12 characters or more): '
   const typed = [[prompt, 'SIGUSR1'], [prompt, 'a long password'], ['again: ', 'a long password']] as const
   const { code, seen } = await atTerminal(await initialized(t), 'user add a@x', typed)
   assert.ok(code === 0 && !seen.includes('Debugger'), seen)
 })
 
-test('while a password is typed, a service may start; what was typed goes to that', async t => {
+test('while a password is typed, a service may start; what was typed goes to that', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   for (const words of ['user add a@x', 'user password a@x']) {
     const args = ['-c', AT_TERMINAL, process.execPath, ADMIN, ...words.split(' ')]
-    const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder } })
+    const child = spawn(PYTHON, args, { env: { ...process.env, DATA_DIR: folder } })
     t.after(() => child.kill('SIGKILL'))
     let seen = ''
     child.stdout.setEncoding('utf8').on('data', text => { seen += text })
@@ -209,14 +210,14 @@ test('a list that nobody takes out of its pipe holds up no service', async t => 
   await service.stop()
 })
 
-test('the access log is refused on a terminal, which could be paused', t => {
+test('the access log is refused on a terminal, which could be paused', { skip: NO_PYTHON }, t => {
   const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']
-  const { status, stdout } = spawnSync('python3', args, { encoding: 'utf8', timeout: 20_000 })
+  const { status, stdout } = spawnSync(PYTHON, args, { encoding: 'utf8', timeout: 20_000 })
   assert.equal(status, 2, stdout)
   assert.match(stdout, /error: .*a paused terminal would hold up requests/)
 })
 
-test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', async t => {
+test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', { skip: NO_PYTHON }, async t => {
   const folder = join(freshFolder(t), 'data')
   makeJournal(folder, 10_000, BODY_BYTES)
   const { code, seen } = await atTerminal(folder, '--port=0', [['ready', '\x03']], SERVER)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freshFolder } from './service.ts'
+import { PYTHON } from './programs.ts'
 
 export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
 
@@ -123,7 +124,7 @@ export async function atTerminal(
   program: string = ADMIN, meanwhile: () => Promise<void> = async () => {}
 ): Promise<{ readonly code: number | null, readonly seen: string }> {
   const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, program, ...words.split(' ')]
-  const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder }, ...LIMITS })
+  const child = spawn(PYTHON, args, { env: { ...process.env, DATA_DIR: folder }, ...LIMITS })
   let seen = ''
   const prompt = typed.find(([, answer]) => answer === 'MEANWHILE')?.[0]
   let act: Promise<void> | undefined

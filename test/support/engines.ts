@@ -1,5 +1,5 @@
 /** The three engines that the page is tested in. Each is driven without a package. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePorts } from './etcd.ts'
+import { missing } from './programs.ts'
 import { Browser, COMMANDS, type Call, type Native } from './webdriver.ts'
 
 /** Chromium over chromedriver, Firefox over Marionette, WebKitGTK's MiniBrowser over WebKitWebDriver. */
@@ -28,17 +29,6 @@ export const MISSING: { readonly [engine in Engine]: string | false } = {
   chromium: missing('chromium', 'chromedriver'),
   firefox: missing('firefox-esr'),
   webkit: missing('WebKitWebDriver', 'Xvfb') || (MINI_BROWSER === undefined && 'MiniBrowser is not installed')
-}
-
-function missing(...programs: readonly string[]): string | false {
-  for (const program of programs) {
-    try {
-      execFileSync('which', [program], { stdio: 'ignore' })
-    } catch {
-      return `${program} is not installed`
-    }
-  }
-  return false
 }
 
 /** Starts a browser, once more where it does not come up: on a busy machine Firefox was seen to answer nobody. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runProgram, startProgram, type Program, type ProgramOptions } from './program.ts'
+import { PYTHON } from './programs.ts'
 import { freshFolder } from './service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -123,9 +124,9 @@ export const RESTRICTIONS: readonly Restriction[] = [
   {
     name: 'no memory that is written and run (MemoryDenyWriteExecute), with --jitless',
     missing: ({ node }) =>
-      !ends('python3', '-c', NO_WRITABLE_CODE, node, '--jitless', '-e', '0') && 'that needs python3 and Linux 6.3',
+      !ends(PYTHON, '-c', NO_WRITABLE_CODE, node, '--jitless', '-e', '0') && 'that needs python3 and Linux 6.3',
     confine: ({ node, version: [major], program, data }) => ({
-      command: ['python3', '-c', NO_WRITABLE_CODE, node, '--jitless', ...major === 22 ? SURVIVING : []], program, data
+      command: [PYTHON, '-c', NO_WRITABLE_CODE, node, '--jitless', ...major === 22 ? SURVIVING : []], program, data
     }),
     forbidden: "if (typeof WebAssembly === 'undefined') throw 1"
   },

@@ -10,6 +10,7 @@ import { describe, test } from 'node:test'
 import { PARTS } from '../../src/settings.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { admin, atTerminal, done } from '../support/admin.ts'
+import { NO_PYTHON } from '../support/programs.ts'
 import { freshFolder, startService, within } from '../support/service.ts'
 
 const FLAGS = { auth: 'bearer', 'login-limit': '0', 'extra-routes': 'on' }
@@ -119,7 +120,7 @@ const WAITS: readonly (readonly [words: string, said: string])[] = [
 
 describe('a service starts while a command waits for a person', { concurrency: 3 }, () => {
   for (const [words, said] of WAITS) {
-    test(words, async t => {
+    test(words, { skip: NO_PYTHON }, async t => {
       const home = freshFolder(t)
       const folder = join(home, 'data')
       await done(folder, 'init')
