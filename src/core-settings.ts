@@ -1,6 +1,5 @@
 /** The core's settings, for reading, `--help` and the README, and the parsers of values. */
 import { parseAddressSet, type AddressSet } from './http/client.ts'
-import { NOT_UTF8 } from './journal/files.ts'
 import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS,
   RATE_LIMIT_WINDOW, TOKENS_PER_USER
@@ -135,11 +134,6 @@ function defaultText(fallback: unknown): string {
 
 /** Each parser throws an `Error` that says what the value must be. */
 export function fail(mustBe: string): never { throw new Error(mustBe) }
-
-/** Node replaces bytes that are not UTF-8. */
-export function parseUtf8(text: string): string {
-  return text.includes(NOT_UTF8) ? fail('UTF-8 without U+FFFD: type it so, or rename what has such a name') : text
-}
 
 /** A name whose last label is all digits is a malformed address. */
 function parseListenAddress(text: string): string {

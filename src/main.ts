@@ -7,26 +7,10 @@ import { lineAppender, showProgress, type Log } from './log.ts'
 import { openService } from './service.ts'
 import { VERSION } from './version.ts'
 
-const ERROR = 3
-const WARNING = 4
-
 /** Node's own write ignores a short write on a full disk. */
 function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
   if (!disk.openStat(stream.fd).isFile()) return line => { stream.write(line) }
   return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
-}
-
-const writeError = writer(process.stderr)
-
-/** If standard error is systemd's journal, lines carry their priority (sd-daemon(3)). */
-function report(priority: number, line: string): void {
-  const { dev, ino } = disk.openStat(process.stderr.fd)
-  const isJournal = process.env['JOURNAL_STREAM'] === `${dev}:${ino}`
-  try {
-    writeError(`${isJournal ? `<${priority}>` : ''}${line}\n`)
-  } catch {
-    // nowhere else to report it
-  }
 }
 
 async function main(): Promise<void> {
@@ -51,7 +35,7 @@ async function main(): Promise<void> {
   const output = isLogged ? process.stderr : process.stdout
   const log: Log = {
     info: line => output.write(`${line}\n`),
-    warn: line => report(WARNING, `warning: ${line}`),
+    warn: line => { process.stderr.write(`warning: ${line}\n`) },
     progress: (what, share) => showProgress(process.stderr, what, share),
     access: { write: writer(process.stdout), pendingBytes: () => process.stdout.writableLength }
   }
@@ -88,7 +72,7 @@ export async function runServer(): Promise<void> {
     await main()
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    report(ERROR, `error: ${error.message}`)
+    process.stderr.write(`error: ${error.message}\n`)
     process.exit(error.code === 'setting-invalid' ? 2 : 1)
   }
 }

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { OPERATIONS } from './contract.ts'
 import {
-  coreSettings, parseUtf8, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
+  coreSettings, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
 } from './core-settings.ts'
 import { Failure } from './errors.ts'
 import { workingFolder } from './journal/files.ts'
@@ -44,7 +44,7 @@ export function validateCombinations(settings: StorageSettings & Partial<CoreSet
   const { dataDir, keyFile = dataDir, journal, tlsCert, tlsKey } = settings
   const relative = [['DATA_DIR', dataDir], ['KEY_FILE', keyFile]].find(([, path]) => !path!.startsWith('/'))
   if (relative !== undefined && journal !== 'memory' && workingFolder() === undefined) {
-    const why = 'the working folder was removed, or its name is not UTF-8'
+    const why = 'the working folder was removed'
     throw new Failure('setting-invalid', `${relative[0]} must be an absolute path: ${why}`)
   }
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
@@ -117,7 +117,7 @@ export function readValues<S>(
     const text = flag ?? (env[setting.variable] || undefined)
     if (text === undefined) return [name, setting.fallback]
     try {
-      return [name, setting.parse(parseUtf8(text))]
+      return [name, setting.parse(text)]
     } catch (error) {
       const source = flag === undefined ? setting.variable : nameOf(name, setting.flag)
       throw new Failure('setting-invalid', `${source} must be ${(error as Error).message}`)

@@ -5,7 +5,7 @@ import {
   type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
@@ -21,7 +21,8 @@ const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRON
 
 /** The real disk. Calls throw, or give their callback, the system's error with its `code`. */
 export const disk = {
-  makeFolder: (path: string): void => makeFolder(path),
+  /** Mode 0700, with its parents. */
+  makeFolder: (path: string): void => { if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 }) },
   list: (folder: string): string[] => readdirSync(folder),
   /** Follows links; undefined if nothing is there. */
   stat: (path: string): FileStat | undefined => statSync(path, { throwIfNoEntry: false }),
@@ -61,14 +62,10 @@ export const disk = {
 
 export type Files = typeof disk
 
-/** Node's place-holder for bytes that are not UTF-8: several files may share it. */
-export const NOT_UTF8 = '\uFFFD'
-
-/** Undefined if it was removed, or its name is not UTF-8. */
+/** Undefined if it was removed. */
 export function workingFolder(): string | undefined {
   try {
-    const folder = process.cwd()
-    return folder.includes(NOT_UTF8) ? undefined : folder
+    return process.cwd()
   } catch {
     return undefined
   }
@@ -132,19 +129,6 @@ export function * piecesOf(
 
 /** Does not wait for a pipe's writer; reading at an offset fails instead. */
 function openToRead(path: string): Descriptor { return openSync(path, O_RDONLY | O_NONBLOCK) }
-
-/** `recursive` never returns if a parent exists but takes no folder (`/proc`). */
-function makeFolder(path: string): void {
-  const isThere = (): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-  if (isThere()) return
-  const parent = dirname(path)
-  if (parent !== path) makeFolder(parent)
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    if (!isThere()) throw error // else another starting process has made it
-  }
-}
 
 const APPEND_ONLY = 'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
 

@@ -162,16 +162,10 @@ export function removeLeftovers(files: Files, path: string): void {
   }
 }
 
-const SET_GROUP = 0o2000
-
-/** A folder shared on purpose stays open. */
 function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number): void {
   const stat = files.stat(path)
   if (stat === undefined || (stat.mode & 0o077) === 0) return
   const open = `${path} is open to others (mode ${(stat.mode & 0o7777).toString(8)})`
-  if (!stat.isFile() && (stat.mode & SET_GROUP) !== 0) {
-    return warn(`${open}, and stays so, since new files in it get its group`)
-  }
   try {
     files.setMode(path, mode)
   } catch (error) {

@@ -70,7 +70,7 @@ export function * readInSteps(
       if (read <= 0) break
       unread = Buffer.concat([unread, piece.subarray(0, read)])
       const { lines, bytes, isMalformed } = linesOf(unread)
-      take(lines)
+      for (const line of lines) take(line)
       unread = unread.subarray(bytes)
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
       yield { ...found }
@@ -87,7 +87,7 @@ export function * readInSteps(
 
 interface Reading {
   readonly found: Recovered
-  take(lines: readonly Line[]): void
+  take(line: Line): void
   /** Throws unless the journal may end so. */
   end(tail: string): void
 }
@@ -102,27 +102,23 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
     const where = `${path}, line ${found.records + 1} at byte ${found.goodBytes}`
     return new Failure(code, `${where}: ${what}; ${WAYS_ON[code]}`)
   }
-  const take = (lines: readonly Line[]): void => {
-    const { records, fault } = verifyAll(lines, found.records, found.head, keys, path)
+  const take = (line: Line): void => {
     try {
-      for (const [i, record] of records.entries()) {
-        const line = lines[i]!
-        isPart = isStillPart(isPart, record)
-        onLine(record, line.text)
-        if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
-        found.records++
-        found.head = line.hash
-        found.time = line.time
-        found.goodBytes += line.text.length + 1
-        keyNames.add(line.key)
-      }
-      if (fault !== undefined) throw fault
+      const record = verifyLine(line, found.records + 1, found.head, keys, path)
+      isPart = isStillPart(isPart, record)
+      onLine(record, line.text)
     } catch (error) {
       if (error instanceof Failure && error.code === 'journal-newer') throw refusal(error.code, error.detail)
       // The system's errors are no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
       throw refusal('journal-damaged', (error as Error).message)
     }
+    if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
+    found.records++
+    found.head = line.hash
+    found.time = line.time
+    found.goodBytes += line.text.length + 1
+    keyNames.add(line.key)
   }
   const end = (tail: string): void => {
     const { head, goodBytes, records } = found
@@ -169,36 +165,13 @@ function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boole
   return false
 }
 
-/**
- * `count` and `head`: of the records before. Gives those before the first fault. To check all hashes before the first
- * seal takes a seventh less time.
- */
-export function verifyAll(
-  lines: readonly Line[], count: number, head: string, keys: KeyFinder, path: string
-): { readonly records: readonly JournalRecord[], readonly fault: unknown } {
-  const headBefore = (i: number): string => i === 0 ? head : lines[i - 1]!.hash
-  const records: JournalRecord[] = []
-  let chained = 0
-  let fault: unknown
-  try {
-    for (; chained < lines.length; chained++) {
-      const line = lines[chained]!
-      if (line.seq !== count + chained + 1) throw new Error(`its seq is ${line.seq}`)
-      if (!isChained(line, headBefore(chained))) throw new Error('its hash does not follow from the line before it')
-    }
-  } catch (error) {
-    fault = error
-  }
-  try {
-    for (let i = 0; i < chained; i++) records.push(openRecord(lines[i]!, headBefore(i), keys, path))
-  } catch (error) {
-    fault = error
-  }
-  return { records, fault }
-}
-
-function openRecord(line: Line, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
-  const { seq, time, type, by, key: name } = line
+/** `seq` is the number that the line must have. Throws what is wrong with it, or `key-unknown`. */
+export function verifyLine(
+  line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string
+): JournalRecord {
+  const { time, type, by, key: name } = line
+  if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
+  if (!isChained(line, previousHash)) throw new Error('its hash does not follow from the line before it')
   const key = keys.find(name)
   if (key === undefined) {
     const has = keys.names === undefined ? '' : `; the key file has ${keys.names.join(', ')}`

@@ -410,18 +410,6 @@ for (const [mode, expected] of [[0o755, 0o700], [0o777, 0o700], [0o710, 0o700], 
   })
 }
 
-test('a folder that is shared by the set-group-ID bit is taken with a warning, and files in it are for their owner alone', async t => {
-  const folder = freshFolder(t)
-  chmodSync(folder, 0o2775)
-  for (let starts = 0; starts < 2; starts++) {
-    const { warnings } = await startAndStop(folder)
-    assert.equal(warnings.length, 1)
-    assert.match(warnings[0]!, /is open to others \(mode 2775\), and stays so/)
-    assert.equal(statSync(folder).mode & 0o7777, 0o2775)
-    for (const name of [JOURNAL_FILE, KEY_FILE]) assert.equal(modeOf(join(folder, name)), 0o600)
-  }
-})
-
 for (const name of [JOURNAL_FILE, KEY_FILE]) {
   test(`a ${name} that cannot be closed to others is warned of and used`, async t => {
     const folder = await withModes(t, 0o600)

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync, chownSync, closeSync, constants, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readSync,
+  chmodSync, chownSync, closeSync, constants, cpSync, existsSync, mkdirSync, openSync, readFileSync, readSync,
   readdirSync, renameSync, rmSync, truncateSync, writeFileSync, writeSync
 } from 'node:fs'
 import { join } from 'node:path'
@@ -88,22 +88,6 @@ function taken(descriptor: number): string {
     return ''
   }
 }
-
-test('where standard error is systemd\'s journal, warnings and errors carry their priority; elsewhere they do not', t => {
-  for (const isJournal of [true, false]) {
-    const [four, three] = isJournal ? ['<4>', '<3>'] : ['', '']
-    const path = join(freshFolder(t), 'log')
-    const log = openSync(path, 'w')
-    const { dev, ino } = fstatSync(log)
-    const env = { JOURNAL_STREAM: isJournal ? `${dev}:${ino}` : `${dev}:1` }
-    const args = [join(DIST, 'server.js'), '--journal=memory', '--host=192.0.2.1']
-    assert.equal(spawnSync(process.execPath, args, { env, stdio: ['ignore', 'ignore', log] }).status, 1)
-    closeSync(log)
-    const written = readFileSync(path, 'utf8')
-    assert.match(written, new RegExp(`^${four}warning: JOURNAL=memory keeps nothing`, 'm'))
-    assert.match(written, new RegExp(`^${three}error: the address cannot be listened on`, 'm'))
-  }
-})
 
 test('--version and -h are answered, and start nothing; a flag that does not exist is refused in this program\'s own words', async t => {
   for (const flag of ['--version', '-V']) {

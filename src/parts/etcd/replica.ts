@@ -1,8 +1,9 @@
 /** What this instance has applied of the shared journal. */
 import { Failure, systemCode } from '../../errors.ts'
+import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
-import { verifyAll, type OnLine } from '../../journal/recover.ts'
+import { verifyLine, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
 interface Place extends Stored {
@@ -55,8 +56,12 @@ export class Replica {
       new Failure('journal-damaged', `${this.#name}, record ${seq}: ${systemCode(error)}`, { cause: error })
     const line = parseLine(text)
     if (line === undefined) throw damage('it is not a line of a journal')
-    const { records: [read], fault } = verifyAll([line], seq - 1, this.head, this.#keys, this.#name)
-    if (read === undefined) throw fault instanceof Failure ? fault : damage(fault)
+    let read: JournalRecord
+    try {
+      read = verifyLine(line, seq, this.head, this.#keys, this.#name)
+    } catch (error) {
+      throw error instanceof Failure ? error : damage(error)
+    }
     try {
       this.#apply(read, text)
     } catch (error) {

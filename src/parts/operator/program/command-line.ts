@@ -1,6 +1,6 @@
 /** The command line: its command, its flags, and their help. */
 import { parseArgs } from 'node:util'
-import { fail, parseUtf8, type Setting, type SettingsTable, type StorageSettings } from '../../../core-settings.ts'
+import { fail, type Setting, type SettingsTable, type StorageSettings } from '../../../core-settings.ts'
 import { calledAs, JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
 import { workingFolder } from '../../../journal/files.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../../../command.ts'
@@ -140,12 +140,10 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   return { positionals, flags }
 }
 
+/** Node puts U+FFFD in the place of bytes that are not UTF-8. */
 function asUtf8(name: string, word: string): string {
-  try {
-    return parseUtf8(word)
-  } catch (error) {
-    throw new UsageError(`${name} must be ${(error as Error).message}`)
-  }
+  if (word.includes('\uFFFD')) throw new UsageError(`${name} must be UTF-8 without U+FFFD: type it so`)
+  return word
 }
 
 /** Repeats none of the words: one may be a password. */
