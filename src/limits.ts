@@ -41,8 +41,6 @@ export const SHORT_BODY_BYTES: number = 8 * 1024
 export const SEND_BYTES: number = 1024 * 1024
 /** The same if each reader has a copy, as over TLS. */
 export const SEND_COPIED_BYTES: number = 128 * 1024
-/** Each piece costs some bytes. */
-export const SEND_PIECES: number = 64
 /** Thrown away behind a connection's last answer. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
 export const DRAIN_TIMEOUT_MS: number = 2_000
@@ -108,13 +106,8 @@ export const BLOCK_BYTES: number = 4096
 export const READ_CHUNK_BYTES: number = 256 * 1024
 /** As JSON, so that every entry can be exported and imported. Larger entries of older versions stay. */
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
-/** A change costs the next list one page. */
+/** A change costs the next list one page, and a copy of the others. */
 export const LIST_PAGE_ENTRIES: number = 64
-export const LIST_PIECE_BYTES: number = 64 * 1024
-/** Longer texts are kept off the heap. */
-export const LONG_ENTRY_CHARACTERS: number = 1024
-/** Above: all tags are dropped. */
-export const MAX_KEPT_TAGS: number = 16_384
 
 /** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024

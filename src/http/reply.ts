@@ -1,5 +1,5 @@
 /** Replies, ready to send, and the replies that belong to no route. */
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
@@ -16,9 +16,8 @@ export interface Reply {
   readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number | 'all' }
 }
 
-export interface Pieces extends Iterable<Buffer> { readonly bytes: number }
-
-export type Body = string | readonly Buffer[] | Pieces
+/** Readers of one Buffer share it. */
+export type Body = string | Buffer
 
 export interface Kind {
   readonly type: string

@@ -1,5 +1,4 @@
 /** The five operations (contract §1, §9), and login and logout of the protected configuration (§5). */
-import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, type Accounts } from '../store/accounts.ts'
@@ -21,10 +20,8 @@ const DELETED = messageReply(200, TEXTS.deleted)
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
 
-/** A long text stays in its own piece. */
-function entryReply(text: string | Buffer, tag: string, before: string, behind: string): Reply {
-  const body = typeof text === 'string' ? `${before}${text}${behind}` : [Buffer.from(before), text, Buffer.from(behind)]
-  return { status: 200, body, headers: ['ETag', `"${tag}"`] }
+function entryReply(text: string, tag: string, before: string, behind: string): Reply {
+  return { status: 200, body: `${before}${text}${behind}`, headers: ['ETag', `"${tag}"`] }
 }
 
 const BEHIND_READ = ',"status":200}'
@@ -66,7 +63,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       handle: ({ id }) => {
         const text = state.entries.text(id)
         if (text === undefined) return UNKNOWN
-        return entryReply(text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
+        return entryReply(text, state.entries.tagOf(text), '{"passwords":', BEHIND_READ)
       }
     },
     route({

@@ -1,5 +1,5 @@
 /**
- * Sends replies over TCP and TLS, and behind a host's middleware. Readers take a long answer in shared pieces. A reader
+ * Sends replies over TCP and TLS, and behind a host's middleware. Readers of a list share one Buffer. A reader
  * slower than a modem is cut; memory for slow readers is bounded.
  */
 import { Buffer } from 'node:buffer'
@@ -7,11 +7,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import {
   ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, MAX_UNSENT_BYTES, SEND_BYTES,
-  SEND_COPIED_BYTES, SEND_PIECES, SHORT_BODY_BYTES, TIMEOUT_CHECK_MS
+  SEND_COPIED_BYTES, SHORT_BODY_BYTES, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import {
-  HTTP_TEXTS, JSON_KIND, OPTIONS_OF_SERVER, statusReply, type Body, type Pieces, type Refused, type Reply
-} from './reply.ts'
+import { HTTP_TEXTS, JSON_KIND, OPTIONS_OF_SERVER, statusReply, type Refused, type Reply } from './reply.ts'
 
 /** RFC 9110 §10.1.1. Without a `checkContinue` listener, node:http has sent it already. */
 export function sendContinue(response: ServerResponse & { readonly _sent100?: boolean }): void {
@@ -24,15 +22,15 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
   writeHead(response, reply.status, fieldsOf(reply, extra))
   const { body = '' } = reply
-  const bytes = bodyBytes(body)
-  const answer: Answer = { response, pieces: [], sinceMs: performance.now(), givenBytes: 0 }
+  const bytes = Buffer.byteLength(body)
+  const answer: Answer = { response, long: undefined, sinceMs: performance.now(), givenBytes: 0 }
   if (bytes <= SHORT_BODY_BYTES) {
     answer.givenBytes = bytes
-    response.end(typeof body === 'string' ? body : Buffer.concat([...body])) // a copy: slow readers keep no piece
+    response.end(body)
   } else {
     // A long text waits outside of the heap, where wide characters do not double it.
-    answer.pieces = typeof body === 'string' ? [Buffer.from(body)] : body
-    sendPieces(answer)
+    answer.long = typeof body === 'string' ? Buffer.from(body) : body
+    sendSlices(answer, answer.long)
   }
   // Middleware may end the answer later.
   if (response.writableLength > 0 || !response.writableEnded) watch(answer)
@@ -40,16 +38,12 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
 
 /** A 204 has no length (RFC 9110 §8.6). */
 function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
-  const fields = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
+  const fields: string[] = []
+  if (body !== undefined) fields.push('Content-Type', kind.type, 'Content-Length', String(Buffer.byteLength(body)))
   fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
   for (const part of headers) fields.push(part)
   for (const part of extra) fields.push(part)
   return fields
-}
-
-function bodyBytes(body: Body): number {
-  if (typeof body === 'string') return Buffer.byteLength(body)
-  return 'bytes' in body ? body.bytes : body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 /** For requests without a response object. */
@@ -70,37 +64,26 @@ function writeHead(response: ServerResponse, status: number, fields: string[]): 
 
 interface Answer {
   readonly response: ServerResponse
-  pieces: readonly Buffer[] | Pieces
+  /** The same Buffer for all readers of a list; undefined for a short body. */
+  long: Buffer | undefined
   readonly sinceMs: number
   givenBytes: number
 }
 
-/** Middleware passes `drain` on. */
-function sendPieces(answer: Answer): void {
-  const { response, pieces } = answer
-  const mostBytes = 'encrypted' in response.req.socket ? SEND_COPIED_BYTES : SEND_BYTES
-  const rest = slicesOf(pieces, mostBytes)
+/** Each slice waits until the reader has taken the one before. Middleware passes `drain` on. */
+function sendSlices(answer: Answer, bytes: Buffer): void {
+  const { response } = answer
+  const sliceBytes = 'encrypted' in response.req.socket ? SEND_COPIED_BYTES : SEND_BYTES
   const send = (): void => {
-    let bytes = 0
-    let count = 0
-    for (let next = rest.next(); next.done !== true; next = rest.next()) {
-      bytes += next.value.length
-      answer.givenBytes += next.value.length
-      if (!response.write(next.value) && (bytes >= mostBytes || ++count >= SEND_PIECES)) return
+    for (;;) {
+      const slice = bytes.subarray(answer.givenBytes, answer.givenBytes + sliceBytes)
+      answer.givenBytes += slice.length
+      if (answer.givenBytes === bytes.length) { response.off('drain', send).end(slice); return }
+      if (!response.write(slice)) return
     }
-    response.off('drain', send)
-    response.end()
   }
   response.on('drain', send)
   send()
-}
-
-function * slicesOf(pieces: Iterable<Buffer>, mostBytes: number): Generator<Buffer, void, void> {
-  for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += mostBytes) {
-      yield piece.length <= mostBytes ? piece : piece.subarray(at, at + mostBytes)
-    }
-  }
 }
 
 /** Not yet taken, the oldest first. */
@@ -108,7 +91,7 @@ const unsent = new Set<Answer>()
 let looking: NodeJS.Timeout | undefined
 
 function watch(answer: Answer): void {
-  if (bodyBytes(answer.pieces) > 0) makeRoomBeside(answer.pieces)
+  makeRoomBeside(answer)
   unsent.add(answer)
   answer.response.on('close', () => unsent.delete(answer))
   looking ??= setInterval(cutLate, TIMEOUT_CHECK_MS).unref()
@@ -127,21 +110,16 @@ function cutLate(): void {
   looking = undefined
 }
 
-/**
- * Bounds memory beside the newest answer. Memory grows only with a new version of the list, since versions share
- * unchanged pieces. The oldest readers are cut.
- */
-function makeRoomBeside(newest: Iterable<Buffer>): void {
-  const seen = new Set<unknown>([newest, ...newest])
+/** Bounds memory beside the newest answer: the oldest readers are cut. Readers of one list hold it once. */
+function makeRoomBeside({ long: newest }: Answer): void {
+  if (newest === undefined) return
+  const counted = new Set([newest])
   let bytes = 0
   for (const answer of [...unsent].reverse()) {
-    if (seen.has(answer.pieces)) continue
-    seen.add(answer.pieces)
-    for (const piece of answer.pieces) {
-      if (seen.has(piece)) continue
-      seen.add(piece)
-      bytes += piece.length
-    }
+    const { long } = answer
+    if (long === undefined || counted.has(long)) continue
+    counted.add(long)
+    bytes += long.length
     if (bytes > MAX_UNSENT_BYTES) cut(answer)
   }
 }

@@ -56,7 +56,7 @@ export class Store {
     this.journal = journal
     this.state = state
     this.#observers = observers
-    state.entries.tagKey = journal.tagKey
+    state.entries.tagKey = journal.tagKey.toString('hex')
   }
 
   /**

@@ -150,7 +150,6 @@ const SHOWN: { readonly [bound: string]: string } = {
   REQUEST_TIMEOUT_MS: 'program/hostile',
   SEND_BYTES: 'the list, not read',
   SEND_COPIED_BYTES: 'the list, not read',
-  SEND_PIECES: 'http/connections',
   SHORT_BODY_BYTES: 'gets of large entries in a series, not read',
   SHUTDOWN_SWEEP_MS: 'tables/answers',
   SMALL_PIECE_BYTES: 'bodies in one-byte chunks',

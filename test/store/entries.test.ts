@@ -4,55 +4,67 @@ import { test } from 'node:test'
 import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import { entryText, type Entry } from '../../src/store/entry.ts'
 import { Entries } from '../../src/store/entries.ts'
+import { PagedList } from '../../src/store/paged-list.ts'
 import { deletedBelow } from '../../src/parts/extra/deleted.ts'
-import { heapMiB } from '../support/heap.ts'
+import { heldMiB } from '../support/heap.ts'
 import { randomOf } from '../support/random.ts'
 
 const entry = (id: number, password: string, status: 0 | 1 = 1): Entry =>
   ({ id, password, sistema: 's', usuario: 'u', status })
 
-test('long entries are outside of the heap from the beginning, also where a character of them is wide', () => {
+const usersIn = (list: Buffer | undefined): unknown =>
+  list && JSON.parse(list.toString()).map(({ usuario }: Entry) => usuario)
+
+test('a change makes its own page of a list again and no other', () => {
   const table = new Entries()
-  const before = heapMiB()
-  for (let id = 1; id < LIST_PAGE_ENTRIES; id++) table.set(entry(id, `ł${'x'.repeat(65_000)}`))
-  assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more`)
-  assert.ok(Buffer.concat([...table.list()!]).length > (LIST_PAGE_ENTRIES - 1) * 65_000)
-  table.set(entry(1, 'short'))
-  assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more after a change of the page`)
+  const made: number[] = []
+  const list = new PagedList(table, id => { made.push(id); return table.isActive(id) ? table.text(id) : undefined })
+  for (let id = 1; id <= 4 * LIST_PAGE_ENTRIES; id++) table.set(entry(id, 'p'))
+  const before = list.bytes()!
+  assert.equal(list.bytes(), before, 'the same Buffer until something changes')
+  made.length = 0
+  table.set({ ...entry(LIST_PAGE_ENTRIES + 1, 'p'), usuario: 'x' })
+  const after = list.bytes()!
+  assert.deepEqual(made, Array.from({ length: LIST_PAGE_ENTRIES }, (_, i) => LIST_PAGE_ENTRIES + 1 + i))
+  const users = Array<string>(4 * LIST_PAGE_ENTRIES).fill('u')
+  assert.deepEqual(usersIn(before), users, 'a list that was given does not change')
+  assert.deepEqual(usersIn(after), users.with(LIST_PAGE_ENTRIES, 'x'))
 })
 
-test('what short changes cost that nobody reads again does not return to the heap', () => {
+test('a list may leave entries out, whole pages of them, or all', () => {
   const table = new Entries()
-  const pages = 100
-  const wide = `ł${'x'.repeat(1_900)}`
-  for (let id = 1; id <= pages * LIST_PAGE_ENTRIES; id++) table.set(entry(id, wide))
-  table.list()
-  const before = heapMiB()
-  for (let page = 0; page < pages; page++) table.set(entry(1 + page * LIST_PAGE_ENTRIES, wide, 0))
-  assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more after a change of each page`)
+  for (let id = 1; id <= 4 * LIST_PAGE_ENTRIES; id++) table.set({ ...entry(id, 'p'), usuario: `${id}` })
+  const ids = Array.from({ length: 4 * LIST_PAGE_ENTRIES }, (_, i) => i + 1)
+  const filters: readonly ((id: number) => boolean)[] = [
+    id => id % 3 === 0, id => id > LIST_PAGE_ENTRIES, id => id <= LIST_PAGE_ENTRIES, id => id === 2 * LIST_PAGE_ENTRIES, () => false
+  ]
+  for (const isIn of filters) {
+    const list = new PagedList(table, id => isIn(id) ? table.text(id) : undefined)
+    const wanted = ids.filter(isIn)
+    assert.deepEqual(usersIn(list.bytes()), wanted.length === 0 ? undefined : wanted.map(String), String(isIn))
+  }
 })
 
-test('a list that is still read shares the long entries with the one after a change', () => {
+test('a list in steps makes so many pages at a time, and is whole after the last step', () => {
   const table = new Entries()
-  for (let id = 1; id <= LIST_PAGE_ENTRIES; id++) table.set(entry(id, id % 2 === 0 ? 'short' : 'x'.repeat(20_000)))
-  const before = [...table.list()!]
-  table.set(entry(2, 'changed'))
-  const isShared = (piece: Buffer): boolean =>
-    before.some(({ buffer, byteOffset }) => buffer === piece.buffer && byteOffset === piece.byteOffset)
-  const own = [...table.list()!].filter(piece => !isShared(piece))
-  assert.ok(Buffer.concat(own).length < 10_000, 'the short entries of the page')
-  assert.equal((table.text(1) as Buffer).buffer, before.find(piece => piece.length > 20_000)!.buffer)
+  for (let id = 1; id <= 5 * LIST_PAGE_ENTRIES; id++) table.set(entry(id, 'p'))
+  const list = new PagedList(table, id => table.text(id))
+  assert.deepEqual([list.refresh(2), list.refresh(2), list.refresh(2)], [false, false, true])
+  assert.equal(list.bytes()!.toString(), table.list()!.toString())
 })
 
-test('lists that are held, each of another moment, cost the heap little beside the bytes of what has changed', () => {
+test('a list holds each byte once, whatever has changed since the one before', () => {
   const table = new Entries()
-  const set = (id: number, usuario: string): void =>
-    table.set({ id, password: 'x'.repeat(4_200), sistema: 's', usuario, status: 1 })
-  for (let id = 1; id <= 4_000; id++) set(id, 'u')
-  const before = heapMiB()
-  const lists = Array.from({ length: 300 }, (_, i) => { set(1 + i * 13, 'v'); return table.list()! })
-  const added = heapMiB() - before
-  assert.ok(added < 3, `${added} MiB for ${lists.length}`) // with all pieces in each of them 10 MiB
+  for (let id = 1; id <= 4_000; id++) table.set(entry(id, 'x'.repeat(4_200)))
+  const before = heldMiB()
+  const change = (round: number): number => { // of its own, so that no register of the test holds a list
+    table.set(entry(1 + round * 200, 'y'.repeat(4_200)))
+    return table.list()!.length / 2 ** 20
+  }
+  let bytes = 0
+  for (let round = 0; round < 20; round++) bytes = change(round)
+  const added = heldMiB() - before
+  assert.ok(added < 1.2 * bytes, `${added} MiB for a list of ${bytes}`)
 })
 
 test('entries of every length are given as they were set, whatever is asked for on the way', t => {
@@ -63,7 +75,7 @@ test('entries of every length are given as they were set, whatever is asked for 
   const assertOne = (when: string): void => {
     const asked = 1 + random.int(model.length + 2) // of which there may be none
     const text = model[asked - 1] && entryText(model[asked - 1]!)
-    assert.equal(table.text(asked)?.toString(), text, when)
+    assert.equal(table.text(asked), text, when)
   }
   for (let step = 0; step < 1_500; step++) {
     const isNew = model.length === 0 || random.int(5) === 0
@@ -80,7 +92,7 @@ test('entries of every length are given as they were set, whatever is asked for 
     assertOne(`step ${step}`)
     if (random.int(20) === 0) {
       const active = model.filter(one => one?.status === 1)
-      const listed = Buffer.concat([...table.list() ?? []]).toString()
+      const listed = table.list()?.toString() ?? ''
       assert.equal(listed, active.length === 0 ? '' : `[${active.map(one => entryText(one!)).join()}]`, `step ${step}`)
       assertOne(`the list of step ${step}`)
       const [below, maxBytes] = [1 + random.int(model.length + 2), random.int(100_000)]
@@ -88,8 +100,7 @@ test('entries of every length are given as they were set, whatever is asked for 
       const texts = model.slice(0, below - 1).filter(one => one?.status === 0).reverse().map(one => entryText(one!))
       const fits = texts.findIndex((text, i) => (left -= Buffer.byteLength(text) + 1) < 0 && i > 0)
       const wanted = `[${texts.slice(0, fits < 0 ? texts.length : fits).join()}]`
-      const deleted = deletedBelow(table, below, maxBytes)
-      assert.equal(Buffer.concat([...deleted]).toString(), wanted, `the deleted of step ${step}`)
+      assert.equal(deletedBelow(table, below, maxBytes), wanted, `the deleted of step ${step}`)
     }
   }
 })

@@ -11,6 +11,7 @@ import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { covers } from '../../store/session.ts'
 import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
+import { listingOf } from '../../store/listing.ts'
 import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
@@ -18,7 +19,7 @@ import { namesTag, takesCoding } from '../coding.ts'
 import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
 import { deletedBelow } from './deleted.ts'
 import { historyReader, type Change } from './history.ts'
-import { isPackable, listingOf, packer } from './listing.ts'
+import { isPackable, packer } from './packing.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
@@ -49,8 +50,8 @@ export function extraRoutes(
         const own = takesPacked ? coded : plain
         if (namesTag(known, own[1]!)) return { status: 304, headers: own }
         const packed = takesPacked ? packedOf(list, isAll) : undefined
-        if (packed === undefined) return { status: 200, body: list, headers: plain }
-        return { status: 200, body: [await packed], headers: ['Content-Encoding', 'gzip', ...coded] }
+        if (packed === undefined) return { status: 200, body: list.bytes, headers: plain }
+        return { status: 200, body: await packed, headers: ['Content-Encoding', 'gzip', ...coded] }
       }
     },
     {
@@ -90,8 +91,7 @@ function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary',
 
 function deletedReply(store: Store, id: number): Reply {
   const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES)
-  const body = [Buffer.from('{"passwords":'), ...entries, Buffer.from(',"status":200}')]
-  return { status: 200, body, logged: { entry: 'all' } }
+  return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
 }
 
 function bounded(texts: readonly string[]): readonly string[] {
@@ -104,7 +104,7 @@ function bounded(texts: readonly string[]): readonly string[] {
 }
 
 function historyReply(changes: readonly string[]): Reply {
-  return { status: 200, body: [Buffer.from(`{"history":[${changes.join(',')}],"status":200}`)] }
+  return { status: 200, body: `{"history":[${changes.join()}],"status":200}` }
 }
 
 function named({ state }: Store, { by, ...change }: Change): string {

@@ -28,7 +28,7 @@ export class Asset {
       const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]
       const coded = coding === 'identity' ? common : ['Content-Encoding', coding, ...common]
       return {
-        coding, tag, whole: { status: 200, kind, body: [body], headers: coded },
+        coding, tag, whole: { status: 200, kind, body, headers: coded },
         notModified: { status: 304, kind, headers: common }
       }
     }

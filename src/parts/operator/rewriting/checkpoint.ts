@@ -57,7 +57,7 @@ export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean 
 }
 
 function * texts({ entries }: State): Generator<unknown, void, void> {
-  for (let id = 1; id <= entries.size; id++) yield [entries.text(id)?.toString(), entries.changedMs(id)]
+  for (let id = 1; id <= entries.size; id++) yield [entries.text(id), entries.changedMs(id)]
 }
 
 function * keptEntries({ entries }: State): Generator<KeptRow | null, void, void> {

@@ -1,0 +1,88 @@
+/**
+ * A JSON array in one Buffer. A change makes its page again; the other pages are copied. A Buffer that was given never
+ * changes, so a slow reader gets the list of its moment.
+ */
+import { Buffer } from 'node:buffer'
+import { LIST_PAGE_ENTRIES } from '../limits.ts'
+
+/** Page n has the ids after n × `LIST_PAGE_ENTRIES`. */
+export function pageOf(id: number): number { return Math.floor((id - 1) / LIST_PAGE_ENTRIES) }
+
+/** Some of the newest page's ids may not exist yet. */
+export function idsOn(page: number): readonly number[] {
+  return Array.from({ length: LIST_PAGE_ENTRIES }, (_, i) => page * LIST_PAGE_ENTRIES + 1 + i)
+}
+
+/** What a list is about. */
+export interface Pages {
+  /** The newest id. */
+  readonly size: number
+  /** Another number after each change on the page. */
+  pageChanges(page: number): number
+}
+
+interface Page { readonly version: number, bytes: Buffer }
+
+const [OPEN, COMMA, CLOSE] = Buffer.from('[,]') as unknown as [number, number, number]
+
+export class PagedList {
+  readonly #entries: Pages
+  readonly #textOf: (id: number) => string | undefined
+  readonly #versionOf: (page: number) => number
+  readonly #pages: Page[] = []
+  /** Undefined since a page was made again. */
+  #whole: Buffer | undefined
+
+  /**
+   * `textOf`: the JSON text of an id in this list, undefined if the list leaves it out; so a filter is a `textOf`.
+   * `versionOf`: needed if a text depends on more than the entries of its page.
+   */
+  constructor(
+    entries: Pages, textOf: (id: number) => string | undefined,
+    versionOf: (page: number) => number = page => entries.pageChanges(page)
+  ) {
+    this.#entries = entries
+    this.#textOf = textOf
+    this.#versionOf = versionOf
+  }
+
+  /** Makes stale pages again, at most so many. True if none is left. */
+  refresh(mostPages: number = Infinity): boolean {
+    let made = 0
+    for (let at = 0; at * LIST_PAGE_ENTRIES < this.#entries.size; at++) {
+      const version = this.#versionOf(at)
+      if (this.#pages[at]?.version === version) continue
+      if (made++ === mostPages) return false
+      this.#pages[at] = { version, bytes: this.#bytesOf(at) }
+      this.#whole = undefined
+    }
+    return true
+  }
+
+  /** Ascending by id; undefined if nothing is in the list. */
+  bytes(): Buffer | undefined {
+    this.refresh()
+    this.#whole ??= this.#joined()
+    return this.#whole.length > 0 ? this.#whole : undefined
+  }
+
+  #bytesOf(page: number): Buffer {
+    return Buffer.from(idsOn(page).map(this.#textOf).filter(text => text !== undefined).join())
+  }
+
+  /** The pages become views of the whole, so that each byte is held once. */
+  #joined(): Buffer {
+    const filled = this.#pages.filter(({ bytes }) => bytes.length > 0)
+    if (filled.length === 0) return Buffer.alloc(0)
+    // A comma follows each page; the last one becomes the bracket.
+    const whole = Buffer.allocUnsafeSlow(1 + filled.reduce((sum, { bytes }) => sum + bytes.length + 1, 0))
+    let at = whole.writeUInt8(OPEN)
+    for (const page of filled) {
+      const end = at + page.bytes.copy(whole, at)
+      page.bytes = whole.subarray(at, end)
+      at = whole.writeUInt8(COMMA, end)
+    }
+    whole.writeUInt8(CLOSE, at - 1)
+    return whole
+  }
+}
