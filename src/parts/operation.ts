@@ -56,6 +56,9 @@ export interface FolderStatus extends JournalLocation, Status {
 /** `unrecorded`: why the disclosure could not be recorded. */
 export interface Disclosed<T> { readonly found: T, readonly unrecorded?: string }
 
+/** The entry that a change was about, as it is after the change. */
+export type Named = { readonly id: number } & Pick<EntryFields, 'sistema' | 'usuario'>
+
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
@@ -84,11 +87,11 @@ interface Operations {
     { from: number, among: Among, command: string | undefined },
     Disclosed<readonly Entry[]> & { readonly next?: number }
   ]
-  addEntry: [EntryFields, Id]
-  editEntry: [Id & EntryChanges, {}]
-  deleteEntry: [Id, {}]
-  restoreEntry: [Id, {}]
-  purgeEntry: [Id, {}]
+  addEntry: [EntryFields, Named]
+  editEntry: [Id & EntryChanges, Named]
+  deleteEntry: [Id, Named]
+  restoreEntry: [Id, Named]
+  purgeEntry: [Id, Named]
   disclose: [Events['entries.disclosed'], Disclosed<{}>]
   importEntries: [{ rows: readonly ImportRow[], keepsDuplicates: 0 | 1, isTrial: 0 | 1 }, Imported]
   rotateKey: [{}, Rotated]

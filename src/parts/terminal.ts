@@ -16,10 +16,8 @@ type Words = { readonly [field: string]: string }
 /** `fault` says what is wrong; undefined: nothing. */
 interface SecretRule {
   readonly prompt: string
-  readonly fault: (secret: string) => string | undefined
+  readonly fault?: (secret: string) => string | undefined
 }
-
-const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
 
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
@@ -157,8 +155,11 @@ export class Terminal {
 
   get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
 
+  /** Neither a script types the words, nor a program reads the results. */
+  get isPerson(): boolean { return this.isInteractive && this.showsResults && !this.#asJson }
+
   /** Throws a `UsageError` if the input is invalid or there is no terminal, an `OperatorError` if cancelled. */
-  async newSecret(fromInput: boolean, { prompt, fault }: SecretRule = ANY_SECRET): Promise<string> {
+  async newSecret(fromInput: boolean, { prompt, fault = () => undefined }: SecretRule): Promise<string> {
     const faultOf = (secret: string): string | undefined => secret === '' ? 'the password is empty' : fault(secret)
     const { stdin: input, stderr: error } = this.#streams
     if (fromInput && !input.isTTY) {
@@ -174,7 +175,7 @@ export class Terminal {
     const editor = createInterface({ input, output, terminal: true, historySize: 0 })
     const lines = editor.on('SIGINT', () => editor.close())[Symbol.asyncIterator]()
     const hidden = async (question: string): Promise<string> => {
-      error.write(question)
+      error.write(visible(question))
       const { value, done } = await lines.next()
       error.write('\n')
       if (done === true) throw new OperatorError('cancelled')

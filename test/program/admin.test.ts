@@ -84,8 +84,10 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
     ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/],
     ['entry add --system s --user u --generate --password-stdin', /--generate and --password-stdin do not go together/],
-    ['entry get', /^error: ENTRY is missing; usage: .* entry get ENTRY \[options\]$/m],
-    ['entry get 1 SECRET', /^error: too many words: entry get takes ENTRY, and a text with spaces needs quotes; usage: /m],
+    ['entry get', /^error: ENTRY is missing; give an id, the whole name of a system, or --of-system NAME$/m],
+    ['entry get a --of-system b', /either ENTRY or --of-system NAME$/m], ['entry delete 7 --of-user b', /with the name of a system, not with an id$/m],
+    ['entry delete 012', /an id is a positive integer without leading zeros; --of-system NAME is for a system whose name is a number$/m],
+    ['entry get 1 SECRET', /^error: too many words: entry get takes \[ENTRY\], and a text with spaces needs quotes; usage: /m],
     ['key rotate SECRET', /^error: too many words: key rotate takes flags alone; usage: /m],
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
     ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
@@ -146,7 +148,7 @@ test('help is printed in each of the usual ways, for each command, and names etc
   const one = await done(folder, 'help user add')
   assert.equal(await done(folder, 'user add a@x -h'), one)
   const valued = await initialized(t)
-  assert.equal(await done(valued, 'entry add --system web --user -h --generate'), 'entry 1 created\n')
+  assert.equal(await done(valued, 'entry add --system web --user -h --generate'), 'entry 1 (web, -h) created\n')
   assert.equal(await done(valued, 'entry add --system web --user u --generate -h'), await done(folder, 'help entry add'))
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
@@ -163,7 +165,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     if (isServed) await startProgram(t, { flags: { data: folder } })
     const id = isServed ? 2 : 1
     assert.equal(await done(folder, 'entry add --system Correo --user ana --password-stdin', 'SECRET-1\n'),
-      `entry ${id} created\n`)
+      `entry ${id} (Correo, ana) created\n`)
     assert.deepEqual(JSON.parse(await done(folder, 'entry list ORRE --json')).at(-1),
       { id, sistema: 'Correo', usuario: 'ana' })
     assert.deepEqual(await admin(folder, 'entry list none'),
@@ -172,14 +174,14 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     assert.equal(await done(folder, `entry get ${id} --field password`), 'SECRET-1\n')
     assert.equal(await done(folder, `entry get ${id} --field user`), 'ana\n')
     assert.match(await done(folder, `entry get ${id}`), /^system {4}Correo\nuser {6}ana\n/m)
-    assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id} changed\n`)
+    assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id} (Correo, bea) changed\n`)
     const { password, usuario } = JSON.parse(await done(folder, `entry get ${id} --reveal --json`))
     assert.deepEqual([password.length, usuario], [30, 'bea'])
-    assert.equal(await done(folder, `entry delete ${id}`), `entry ${id} deleted\n`)
+    assert.equal(await done(folder, `entry delete ${id}`), `entry ${id} (Correo, bea) deleted\n`)
     assert.equal(await done(folder, 'entry list orre --json'), '[]\n')
     assert.deepEqual(JSON.parse(await done(folder, 'entry list orre --deleted --json')).map((one: Entry) => one.id),
       isServed ? [1, 2] : [1])
-    assert.equal(await done(folder, `entry restore ${id}`), `entry ${id} restored\n`)
+    assert.equal(await done(folder, `entry restore ${id}`), `entry ${id} (Correo, bea) restored\n`)
     for (const words of ['get 9', 'edit 9 --user x', 'delete 9', 'restore 9', 'purge 9 --yes', 'history 9']) {
       await refused(folder, `entry ${words}`, 1, /^error: no entry 9$/m)
     }
@@ -192,7 +194,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   assert.equal(code, 0, seen)
   const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
   assert.deepEqual([clips.length, clips[0]!.length, clips[1]], [2, 30, ' '], 'copied, and cleared')
-  assert.match(seen, /entry 1: the password is in the clipboard, .* for 1 second,/)
+  assert.match(seen, /entry 1 \(Correo, bea\): the password is in the clipboard, .* for 1 second,/)
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
@@ -200,46 +202,79 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
 })
 
-test('an entry is known by a part of its system, user name or address, and not of its notes; several are shown, and nothing is done', async t => {
+test('a word names an entry only if it is an id or the whole name of its system; what is done names the entry', async t => {
   const folder = await initialized(t)
-  for (const [system, user] of [['github', 'ana'], ['gitlab', 'ana'], ['GitLab', 'bea'], ['git', 'carla']]) {
+  for (const [system, user] of [['prod', 'ana'], ['prod-replica', 'ana'], ['GitLab', 'ana'], ['gitlab', 'béa'], ['12', 'carla'], ['Línea', 'dora']]) {
+    await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}-${user}\n`)
+  }
+  assert.equal(await done(folder, 'entry delete prod'), 'entry 1 (prod, ana) deleted\n')
+  const acts = ['entry delete', 'entry edit --generate', 'entry edit --user x', 'entry get', 'entry get --field password', 'entry get --reveal', 'entry get --json']
+  for (const words of acts) await refused(folder, `${words} prod`, 1, /^error: no active entry has a system of this name; entry list finds entries by a part of a name$/m)
+  for (const words of [...acts, 'entry history', 'entry restore']) await refused(folder, `${words} replica`, 1, /^error: no \w*\s?entry has a system of this name/m)
+  assert.equal(await done(folder, 'entry restore PROD'), 'entry 1 (prod, ana) restored\n')
+  assert.match(await done(folder, 'entry history prod'), /entry\.created[^]*entry\.deleted[^]*entry\.restored/)
+  for (const words of [...acts, 'entry history']) {
+    const { code, out, error } = await admin(folder, `${words} gitlab`)
+    assert.deepEqual([code, out], [2, ''], words)
+    const kind = words === 'entry history' ? '' : 'active '
+    assert.equal(error, `ID  SYSTEM  USER\n3   GitLab  ana\n4   gitlab  béa\nerror: 2 ${kind}entries fit; give an id, or --of-user USER\n`)
+  }
+  await refused(folder, 'entry delete gitlab --of-user bé', 1, /no active entry has a system of this name and this user/)
+  assert.equal(await done(folder, 'entry edit gitlab --of-user BEA --url https://x.example'), 'entry 4 (gitlab, béa) changed\n')
+  assert.equal(await done(folder, 'entry edit gitlab --of-user bea --user eva --system git'), 'entry 4 (git, eva) changed\n')
+  assert.equal(await done(folder, 'entry get linea --field password'), 'SECRET-Línea-dora\n')
+  await refused(folder, 'entry get 12 --field password', 1, /no entry 12/)
+  assert.equal(await done(folder, 'entry get --of-system 12 --field password'), 'SECRET-12-carla\n')
+  assert.equal(await done(folder, 'entry delete 5'), 'entry 5 (12, carla) deleted\n', 'digits are an id')
+  assert.deepEqual(JSON.parse(await done(folder, 'entry delete 6 --json')), { id: 6, sistema: 'Línea', usuario: 'dora', done: 'deleted' })
+  const passwords = (await done(folder, 'export --output - --yes')).trimEnd().split('\n').map(line => JSON.parse(line).password)
+  assert.deepEqual(passwords, [
+    'SECRET-prod-ana', 'SECRET-prod-replica-ana', 'SECRET-GitLab-ana', 'SECRET-gitlab-béa', 'SECRET-12-carla', 'SECRET-Línea-dora'
+  ], 'what was refused has changed nothing')
+})
+
+test('a part of a name finds an entry for a person at a terminal who only reads, and says which', async t => {
+  const folder = await initialized(t)
+  for (const [system, user] of [['github', 'ana'], ['gitlab', 'ana'], ['git', 'carla']]) {
     await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}\n`)
   }
-  assert.equal(await done(folder, 'entry get HÚB --field password'), 'SECRET-github\n')
-  assert.equal(await done(folder, 'entry get Git --field usuario'), 'carla\n', 'the one that is called so')
-  for (const words of ['get gitlab', 'edit gitlab --user x', 'delete gitlab', 'history gitlab']) {
-    const { code, out, error } = await admin(folder, `entry ${words}`)
-    assert.deepEqual([code, out], [2, ''], words)
-    assert.equal(error, 'ID  SYSTEM  USER\n2   gitlab  ana\n3   GitLab  bea\n' +
-      'error: 2 entries have this text in their system, user name or address; give an id\n')
-  }
-  await refused(folder, 'entry get nowhere', 1, /no active entry has this text/)
   await done(folder, 'entry edit git --url https://repo.example/x')
   await done(folder, 'entry edit git --notes-stdin', 'a note')
-  assert.match(await done(folder, 'entry list REPO.example'), /^4 +git +carla +https:/m)
-  await refused(folder, 'entry get note', 1, /no active entry has this text/)
-  assert.equal(await done(folder, 'entry edit bea --system bitbucket'), 'entry 3 changed\n')
-  assert.equal(await done(folder, 'entry delete bea'), 'entry 3 deleted\n')
-  assert.match(await done(folder, 'entry history bea'), /entry\.deleted/)
-  await refused(folder, 'entry get bea', 1, /no active entry/)
-  assert.equal(await done(folder, 'entry restore bea'), 'entry 3 restored\n')
+  assert.match(await done(folder, 'entry list REPO.example'), /^3 +git +carla +https:/m)
+  const rows: readonly (readonly [words: string, code: number, seen: RegExp])[] = [
+    ['entry get HÚB', 0, /^entry 1 \(github, ana\)\r\nid +1\r\n/],
+    ['entry get hub --field password', 0, /^entry 1 \(github, ana\)\r\nSECRET-github\r\n$/],
+    ['entry get Git --field user', 0, /^carla\r\n$/],
+    ['entry get repo.example', 0, /^entry 3 \(git, carla\)\r\n/], ['entry history carla', 0, /^entry 3 \(git, carla\)\r\n.*entry\.created/],
+    ['entry get ana', 2, /1 +github +ana[^]*2 +gitlab +ana[^]*2 active entries fit; give an id/],
+    ['entry get ana --json', 1, /no active entry has a system of this name/],
+    ['entry get note', 1, /no active entry has this text in its system, user name or address/],
+    ['entry get nowhere', 1, /no active entry has this text/],
+    ...['entry delete hub', 'entry edit hub --user x', 'entry edit hub --generate', 'entry restore hub']
+      .map(words => [words, 1, /no (active|deleted) entry has a system of this name/] as const)
+  ]
+  for (const [words, code, expected] of rows) {
+    const { code: left, seen } = await atTerminal(folder, words)
+    assert.equal(left, code, `${words}: ${seen}`)
+    assert.match(seen.replace(/\r\x1b\[K(reading[^\r]*)?/g, ''), expected, words)
+  }
 })
 
 test('what is generated can be seen or copied, which is recorded; a new password is asked for where nothing else is', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
   const add = 'entry add --system s --user u'
-  assert.equal(await done(folder, `${add} --generate`), 'entry 1 created\n')
-  const [, password] = /^entry 2 created\npassword {2}(\S{32})\n$/.exec(await done(folder, `${add} --generate 32 --reveal`))!
+  assert.equal(await done(folder, `${add} --generate`), 'entry 1 (s, u) created\n')
+  const [, password] = /^entry 2 \(s, u\) created\npassword {2}(\S{32})\n$/.exec(await done(folder, `${add} --generate 32 --reveal`))!
   assert.equal(await done(folder, 'entry get 2 --field password'), `${password}\n`)
   const made = JSON.parse(await done(folder, 'entry edit 2 --generate --reveal --json'))
   assert.deepEqual([made.id, made.done, made.password.length], [2, 'changed', 20])
   const { seen } = await atTerminal(folder, `${add} --generate --clip --clear-after 0`)
-  assert.ok(seen.includes('entry 3 created') && seen.includes('until something else is copied'), seen)
+  assert.ok(seen.includes('entry 3 (s, u) created') && seen.includes('until something else is copied'), seen)
   assert.equal([...seen.matchAll(/\x1b\]52;c;/g)].length, 1, 'copied, and left there')
   await refused(folder, `${add} --generate --clip`, 2, /no terminal/)
   await refused(folder, 'entry edit 1 --user x --reveal', 2, /a new password; add --password or --generate/)
   assert.equal((await done(folder, 'entry list --json')).match(/"id"/g)!.length, 3, 'what was refused made nothing')
-  const edited = await atTerminal(folder, 'entry edit 1', [['password: ', 'SECRET-typed'], ['again: ', 'SECRET-typed']])
+  const edited = await atTerminal(folder, 'entry edit 1', [['password of entry 1 (s, u): ', 'SECRET-typed'], ['again: ', 'SECRET-typed']])
   assert.ok(edited.code === 0 && !edited.seen.includes('SECRET'), edited.seen)
   assert.equal(await done(folder, 'entry get 1 --field password'), 'SECRET-typed\n')
   const commands = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
@@ -342,7 +377,7 @@ test('an entry is found and shown by a running service in two requests, which re
   await send(program.url, 'POST', '/api/createPassword', { ...entry, sistema: 'github' })
   const [path, aside] = [join(program.folder, 'journal.jsonl'), join(program.folder, 'aside')]
   renameSync(path, aside)
-  const shown = await admin(program.folder, 'entry get hub --field password')
+  const shown = await admin(program.folder, 'entry get github --field password')
   assert.deepEqual([shown.code, shown.out], [0, 'SECRET-entry\n'])
   assert.match(shown.error, /^warning: this disclosure of passwords was not recorded: .*was removed\n$/)
   const { stderr } = await program.stop()

@@ -19,7 +19,7 @@ test('a purged entry is unknown to every operation and command, and stays so aft
   for (const password of ['first', 'SECRET-1', 'SECRET-2']) await create(password)
   await send(program.url, 'POST', '/api/updatePassword/2', { password: 'SECRET-3' })
   await send(program.url, 'POST', '/api/deletePassword/3')
-  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`), `entry ${id} permanently deleted\nits old values leave the file with: journal compact --drop-history; entry purge --compact does both\n`)
+  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`), `entry ${id} (s, u) permanently deleted\nits old values leave the file with: journal compact --drop-history\n`)
   for (const isRestarted of [false, true]) {
     if (isRestarted) {
       await program.stop()
@@ -55,10 +55,10 @@ test('a purge asks first, also where no service runs, and a refused one changes 
   const before = readFileSync(join(folder, 'journal.jsonl'))
   await refused(folder, 'entry purge 1', 2, /no terminal .* --yes/)
   await refused(folder, 'entry purge 2 --yes', 1, /no entry \d/)
-  await refused(folder, 'entry purge x --yes', 2, /positive integer/)
+  await refused(folder, 'entry purge x --yes', 2, /positive integer without leading zeros/)
   const { code, seen } = await atTerminal(folder, 'entry purge 1', [['Type yes', 'no']])
   assert.deepEqual([code, seen.includes('cancelled')], [1, true], seen)
-  assert.ok(seen.includes('Entry 1 (s, u\\u001b[2J\\u202eB) is permanently deleted'), 'what moves the cursor is shown, and not obeyed')
+  assert.ok(seen.includes('This permanently deletes entry 1 (s, u\\u001b[2J\\u202eB).'), 'what moves the cursor is shown, and not obeyed')
   assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
   assert.equal((await atTerminal(folder, 'entry purge 1', [['Type yes', 'yes']])).code, 0)
   await refused(folder, 'entry get 1', 1, /no entry \d/)

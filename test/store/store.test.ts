@@ -109,7 +109,7 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
     const [outcome, expected] = [updateEntry(store, id, changes, null), model.update(id, changes)]
     return async () => assert.deepEqual(await outcome, expected)
   }
-  const [outcome, expected] = kind === 11 ? [purgeEntry(store, id), model.purge(id)]
+  const [outcome, expected] = kind === 11 ? [purgeEntry(store, id).then(entry => entry !== undefined), model.purge(id)]
     : [deleteEntry(store, id, null), model.delete(id)]
   return async () => assert.equal(await outcome, expected)
 }

@@ -113,7 +113,7 @@ test('every command beside each that stops the others, and beside itself: it is 
 /** Commands that wait for a person, and what they say then. */
 const WAITS: readonly (readonly [words: string, said: string])[] = [
   ['entry get 1 --clip', 'in the clipboard'], ['entry add --system a --user b --generate --clip', 'in the clipboard'],
-  ['entry edit 1 --generate --clip', 'in the clipboard'], ['entry add --system a --user b', 'password: '], ['entry edit 1', 'password: '],
+  ['entry edit 1 --generate --clip', 'in the clipboard'], ['entry add --system a --user b', 'password of the new entry: '], ['entry edit 1', 'password of entry 1 '],
   ['entry purge 1', 'Type yes'], ['user add bea@example.org', 'or more): '], ['user password ana@example.org', 'or more): '],
   ['export --output HOME/export.jsonl', 'Type yes'], ['journal compact --drop-history', 'Type yes']
 ]

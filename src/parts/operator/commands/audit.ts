@@ -15,7 +15,7 @@ import { OperatorError, UsageError, type Command, type Context } from '../../../
 import { ofFile } from '../system-error.ts'
 import { authorOf } from './entry-commands.ts'
 import { Logs, timeOf, type Given } from './audit-logs.ts'
-import { FIELD_WORDS, findId } from './find-entry.ts'
+import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 import { assertNotPacked } from './journal-files.ts'
 
 const MAX_SHOWN = 20
@@ -142,13 +142,16 @@ function * chunksOf(files: Files, path: string): Generator<Buffer, void, void> {
 async function subjectOf(
   context: Context, addresses: ReadonlyMap<number, string>
 ): Promise<{ readonly who?: readonly string[], readonly id?: number }> {
-  const { positionals: [subject] } = context
-  if (subject === undefined) return {}
+  const { positionals: [subject], flags } = context
+  const isNamed = Object.keys(WHICH).some(flag => flags[flag] !== undefined)
+  if (subject === undefined) return isNamed ? { id: await findId(context, 'all', 'shows') } : {}
   if (/^#\d+$/.test(subject)) return { who: [addresses.get(Number(subject.slice(1))) ?? subject, subject] }
   const email = subject.toLowerCase()
   if ([...addresses.values()].includes(email)) return { who: [email] }
-  if (!subject.includes('@')) return { id: await findId(context, 'all') }
-  const found = await findId(context, 'all').catch(() => undefined)
+  if (!subject.includes('@')) return { id: await findId(context, 'all', 'shows') }
+  const found = await findId(context, 'all', 'shows').catch(error => {
+    if (!(error instanceof OperatorError)) throw error
+  })
   if (found !== undefined) return { id: found }
   throw new OperatorError('no user had this address, as far as the journal knows. If the user was removed before a ' +
     'compaction, the journal knows only the number. Find the number in the archive of that time (journal show), ' +
@@ -196,7 +199,9 @@ async function audit(context: Context): Promise<number> {
 
 export const COMMANDS: readonly Command[] = [{
   name: 'audit', positionals: ['[USER|ENTRY]'],
-  options: { log: { value: 'FILE', repeats: true, help: 'an access log (ACCESS_LOG=on); - is standard input' } },
+  options: {
+    ...WHICH, log: { value: 'FILE', repeats: true, help: 'an access log (ACCESS_LOG=on); - is standard input' }
+  },
   help: 'says who was given which password since it was last set; exit code 1 if the logs do not reach back so far',
   examples: ['audit ana@example.org --log access.log.1 --log access.log', 'audit github --log -'],
   run: audit

@@ -7,8 +7,8 @@ import { ENTRY_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } f
 import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
-import { FIELD_WORDS, findId, idOf, told } from './find-entry.ts'
-import { compact } from '../rewriting/rewrite-commands.ts'
+import type { Named } from '../../operation.ts'
+import { ENTRY, FIELD_WORDS, findId, idFrom, nameOf, told, WHICH } from './find-entry.ts'
 
 /** Stands for a hidden password. */
 export const HIDDEN = '********'
@@ -46,10 +46,11 @@ const MOST_CLEAR_AFTER_SECONDS = 3600
 /** Without look-alikes such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
 
-async function passwordOf({ flags, terminal }: Context): Promise<string> {
+/** `what` has the password. */
+async function passwordOf({ flags, terminal }: Context, what: string): Promise<string> {
   const { generate } = flags
   const isGiven = flags['password-stdin'] === true
-  if (generate === undefined) return terminal.newSecret(isGiven)
+  if (generate === undefined) return terminal.newSecret(isGiven, { prompt: `password of ${what}` })
   if (isGiven) throw new UsageError('--generate and --password-stdin do not go together; leave one of them out')
   const length = generate === true ? GENERATED.fallback : Number(generate)
   if (!(length >= GENERATED.least && length <= GENERATED.most)) {
@@ -81,13 +82,14 @@ function clearAfterOf({ flags, terminal }: Context): number | undefined {
 }
 
 async function copy(
-  { terminal, store }: Context, id: number, name: string, text: string, seconds: number
+  { terminal, store }: Context, entry: Named, name: string, text: string, seconds: number
 ): Promise<void> {
   terminal.clip(text)
   const till = seconds === 0 ? 'until something else is copied'
     : `for ${counted(seconds, 'second')}, or until this is ended with Ctrl-C`
-  terminal.show({ id, copied: name, clearsAfterSeconds: seconds },
-    `entry ${id}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
+  const { id, sistema, usuario } = entry
+  terminal.show({ id, sistema, usuario, copied: name, clearsAfterSeconds: seconds },
+    `${nameOf(entry)}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
   await store.close() // nobody waits for the lock meanwhile
   if (seconds > 0) await terminal.clearClip(seconds)
 }
@@ -115,26 +117,29 @@ async function get(context: Context): Promise<void> {
     throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
   }
   const reveals = name === undefined ? flags['reveal'] === true : SECRETS.includes(name)
-  const id = await findId(context, 'active')
+  const id = await findId(context, 'active', 'shows')
   const command = reveals ? 'entry get' : undefined
   const entry = told(context, await context.store.ask('getEntry', { id, command }))
   await context.store.close()
-  if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name] ?? '', seconds)
-  if (name !== undefined) return terminal.showText({ [name]: entry[name] ?? null }, entry[name] ?? '')
+  if (name !== undefined && seconds !== undefined) return copy(context, entry, name, entry[name] ?? '', seconds)
+  if (name !== undefined) {
+    const { sistema, usuario } = entry
+    return terminal.showText({ id, sistema, usuario, [name]: entry[name] ?? null }, entry[name] ?? '')
+  }
   const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
     .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
   terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
 }
 
 async function change(
-  { store, terminal }: Context, id: number, done: string, operation: 'deleteEntry' | 'restoreEntry' | 'purgeEntry'
+  { store, terminal }: Context, id: number, done: string, operation: 'deleteEntry' | 'restoreEntry'
 ): Promise<void> {
-  await store.ask(operation, { id })
-  terminal.show({ id, done }, `entry ${id} ${done}`)
+  const entry = await store.ask(operation, { id })
+  terminal.show({ ...entry, done }, `${nameOf(entry)} ${done}`)
 }
 
 async function put(
-  context: Context, command: string, done: string, password: string | undefined, send: () => Promise<number>
+  context: Context, command: string, done: string, password: string | undefined, send: () => Promise<Named>
 ): Promise<void> {
   const { flags, terminal, store } = context
   const seconds = clearAfterOf(context)
@@ -142,12 +147,12 @@ async function put(
   if (password === undefined && (reveals || seconds !== undefined)) {
     throw new UsageError('--reveal and --clip show a new password; add --password or --generate, or leave them out')
   }
-  const id = await send()
+  const entry = await send()
   const isShown = password !== undefined && (reveals || seconds !== undefined)
-  if (isShown) told(context, await store.ask('disclose', { command, entries: 1, id }))
+  if (isShown) told(context, await store.ask('disclose', { command, entries: 1, id: entry.id }))
   const lines = isShown && reveals ? [`password  ${password}`] : []
-  terminal.show({ id, done, ...isShown && reveals && { password } }, [`entry ${id} ${done}`, ...lines])
-  if (isShown && seconds !== undefined) await copy(context, id, 'password', password, seconds)
+  terminal.show({ ...entry, done, ...isShown && reveals && { password } }, [`${nameOf(entry)} ${done}`, ...lines])
+  if (isShown && seconds !== undefined) await copy(context, entry, 'password', password, seconds)
 }
 
 async function add(context: Context): Promise<void> {
@@ -157,9 +162,9 @@ async function add(context: Context): Promise<void> {
     const flags = required.map(field => `--${FIELDS[field].flag} ${FIELDS[field].value}`)
     throw new UsageError(`give ${flags.join(' and ')}`)
   }
-  const password = await passwordOf(context)
-  await put(context, 'entry add', 'created', password, async () =>
-    (await context.store.ask('addEntry', { ...given, password } as EntryFields)).id)
+  const password = await passwordOf(context, 'the new entry')
+  await put(context, 'entry add', 'created', password, () =>
+    context.store.ask('addEntry', { ...given, password } as EntryFields))
 }
 
 /** Without a flag, the password changes. */
@@ -168,19 +173,16 @@ async function edit(context: Context): Promise<void> {
   const given = await givenFields(context)
   const setsPassword = ENTRY_FIELDS.every(field => given[field] === undefined) ||
     ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
-  const id = await findId(context, 'active')
-  await store.ask('getEntry', { id, command: undefined }) // before a password is typed
+  const id = await findId(context, 'active', 'changes')
+  const { found } = await store.ask('getEntry', { id, command: undefined }) // before a password is typed
   await store.close() // a service may start while it is
-  const password = setsPassword ? await passwordOf(context) : undefined
-  await put(context, 'entry edit', 'changed', password, async () => {
-    await store.ask('editEntry', { id, ...given, password })
-    return id
-  })
+  const password = setsPassword ? await passwordOf(context, nameOf(found)) : undefined
+  await put(context, 'entry edit', 'changed', password, () => store.ask('editEntry', { id, ...given, password }))
 }
 
 async function history(context: Context): Promise<void> {
   const { store, flags, terminal } = context
-  const id = await findId(context, 'all')
+  const id = await findId(context, 'all', 'shows')
   const reveals = flags['reveal'] === true
   await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
   if (reveals) told(context, await store.ask('disclose', { command: 'entry history', entries: 1, id }))
@@ -199,21 +201,17 @@ async function history(context: Context): Promise<void> {
 }
 
 async function purge(context: Context): Promise<void> {
-  const { flags, terminal, store } = context
-  const id = idOf(context)
-  const { found: { sistema, usuario } } = await store.ask('getEntry', { id, command: undefined })
+  const { flags, positionals, terminal, store } = context
+  const id = idFrom(positionals[0]!)
+  const { found } = await store.ask('getEntry', { id, command: undefined })
   await store.close() // nobody waits for the lock meanwhile
-  const what = `Entry ${id} (${sistema}, ${usuario}) is permanently deleted, and its id is never given again.`
+  const what = `This permanently deletes ${nameOf(found)}. Its id is never given again.`
   await terminal.confirm(what, flags['yes'] === true)
-  await store.ask('purgeEntry', { id })
-  if (flags['compact'] === true) return compact(context, true)
-  terminal.show({ id, done: 'purged' }, [
-    `entry ${id} permanently deleted`,
-    'its old values leave the file with: journal compact --drop-history; entry purge --compact does both'
+  const entry = await store.ask('purgeEntry', { id })
+  terminal.show({ ...entry, done: 'purged' }, [
+    `${nameOf(entry)} permanently deleted`, 'its old values leave the file with: journal compact --drop-history'
   ])
 }
-
-const ENTRY = ['ENTRY']
 
 export const COMMANDS: readonly Command[] = [
   {
@@ -229,7 +227,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'entry get', positionals: ENTRY,
-    options: { field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP },
+    options: { ...WHICH, field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
     examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
     run: get
@@ -243,43 +241,40 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry edit', positionals: ENTRY,
     options: {
-      ...FIELD_FLAGS, ...NOTES, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
-      ...REVEAL, ...CLIP
+      ...WHICH, ...FIELD_FLAGS, ...NOTES,
+      password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD, ...REVEAL, ...CLIP
     },
     help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',
     examples: ['entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate 32 --reveal'],
     run: edit
   },
   {
-    name: 'entry delete', positionals: ENTRY,
+    name: 'entry delete', positionals: ENTRY, options: WHICH,
     help: 'marks an entry as deleted; nothing is removed',
-    examples: ['entry delete 3'],
+    examples: ['entry delete 3', 'entry delete github --of-user ana', 'entry delete --of-system 12'],
     run: async context => {
-      const id = await findId(context, 'active')
+      const id = await findId(context, 'active', 'changes')
       await change(context, id, 'deleted', 'deleteEntry')
     }
   },
   {
-    name: 'entry restore', positionals: ENTRY,
+    name: 'entry restore', positionals: ENTRY, options: WHICH,
     help: 'makes a deleted entry active again',
-    examples: ['entry restore 3'],
+    examples: ['entry restore 3', 'entry restore github'],
     run: async context => {
-      const id = await findId(context, 'deleted')
+      const id = await findId(context, 'deleted', 'changes')
       await change(context, id, 'restored', 'restoreEntry')
     }
   },
   {
     name: 'entry purge', positionals: ['ID'],
-    options: {
-      yes: { help: 'do not ask for confirmation' },
-      compact: { help: 'also compact the journal without history, so that the old values leave the file' }
-    },
+    options: { yes: { help: 'do not ask for confirmation' } },
     help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',
     examples: ['entry purge 3'],
     run: purge
   },
   {
-    name: 'entry history', positionals: ENTRY, options: REVEAL,
+    name: 'entry history', positionals: ENTRY, options: { ...WHICH, ...REVEAL },
     help: 'prints every value that an entry ever had, with its time and its author',
     examples: ['entry history github --reveal'],
     run: history

@@ -1,8 +1,8 @@
-/** Finds an entry by id, or by a part of its system, user name or address. */
+/** Finds the entry that a command names. */
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
-import { OperatorError, UsageError, type Context } from '../../../command.ts'
+import { OperatorError, UsageError, type Context, type Option } from '../../../command.ts'
 import { folded } from '../../terminal.ts'
-import type { Among, Disclosed } from '../../operation.ts'
+import type { Among, Disclosed, Listed } from '../../operation.ts'
 
 /** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } =
@@ -28,27 +28,60 @@ export async function entriesOf(context: Context, among: Among, command: string 
   return all
 }
 
+/** Whether the command only shows the entry: then a person may type a part of a name. */
+type Use = 'changes' | 'shows'
+
+const MISSING = 'ENTRY is missing; give an id, the whole name of a system, or --of-system NAME'
+const NO_ID =
+  'an id is a positive integer without leading zeros; --of-system NAME is for a system whose name is a number'
+
 /**
- * If several entries match, an entry whose whole system matches counts alone. Throws an `OperatorError` for no entry, a
- * `UsageError` for several.
+ * Digits are an id. Any other word is the whole name of a system, but for case and accents. Throws an `OperatorError`
+ * if no entry has it, a `UsageError` if several have it.
  */
-export async function findId({ positionals: [text = ''], terminal, store }: Context, among: Among): Promise<number> {
-  if (ID.test(text)) return Number(text)
-  if (text === '') throw new UsageError('give an id, or a part of a system, user name or address')
-  const found = await store.ask('findEntries', { text, among })
-  const exact = found.filter(({ sistema = '' }) => folded(sistema) === folded(text))
-  const [one, ...others] = exact.length === 1 ? exact : found
-  if (one === undefined) {
-    const which = among === 'all' ? '' : `${among} `
-    throw new OperatorError(`no ${which}entry has this text in its system, user name or address`)
+export async function findId(context: Context, among: Among, use: Use): Promise<number> {
+  const { positionals: [word], flags, terminal, store } = context
+  const { 'of-system': system, 'of-user': user } = flags as { readonly [flag: string]: string | undefined }
+  if (word !== undefined && system !== undefined) throw new UsageError('give either ENTRY or --of-system NAME')
+  if (word !== undefined && /^\d+$/.test(word)) {
+    if (user !== undefined) throw new UsageError('--of-user goes with the name of a system, not with an id')
+    return idFrom(word)
   }
-  if (others.length === 0) return one.id
-  terminal.choices(found, FIELD_WORDS)
-  throw new UsageError(`${found.length} entries have this text in their system, user name or address; give an id`)
+  const text = system ?? word ?? ''
+  if (text === '') throw new UsageError(MISSING)
+  const holding = (await store.ask('findEntries', { text, among }))
+    .filter(({ usuario = '' }) => user === undefined || folded(usuario) === folded(user))
+  const named = holding.filter(({ sistema = '' }) => folded(sistema) === folded(text))
+  const byPart = named.length === 0 && use === 'shows' && terminal.isPerson
+  const [one, ...others] = byPart ? holding : named
+  const kind = among === 'all' ? '' : `${among} `
+  if (one === undefined) {
+    const what = `no ${kind}entry has a system of this name${user === undefined ? '' : ' and this user'}`
+    throw new OperatorError(byPart ? `no ${kind}entry has this text in its system, user name or address`
+      : `${what}; entry list finds entries by a part of a name`)
+  }
+  if (others.length > 0) {
+    terminal.choices([one, ...others], FIELD_WORDS)
+    const how = user === undefined ? 'give an id, or --of-user USER' : 'give an id'
+    throw new UsageError(`${others.length + 1} ${kind}entries fit; ${how}`)
+  }
+  if (byPart) terminal.note(nameOf(one))
+  return one.id
+}
+
+/** For commands that take an entry. */
+export const ENTRY: readonly string[] = ['[ENTRY]']
+export const WHICH: { readonly [flag: string]: Option } = {
+  'of-system': { value: 'NAME', help: 'instead of ENTRY: the whole name of its system, also if that is a number' },
+  'of-user': { value: 'USER', help: 'its user name, if several entries have this system' }
+}
+
+export function nameOf({ id, sistema = '', usuario = '' }: Pick<Listed, 'id' | 'sistema' | 'usuario'>): string {
+  return `entry ${id} (${sistema}, ${usuario})`
 }
 
 /** Throws a `UsageError`. */
-export function idOf({ positionals: [text = ''] }: Context): number {
-  if (!ID.test(text)) throw new UsageError('ID must be a positive integer')
-  return Number(text)
+export function idFrom(word: string): number {
+  if (!ID.test(word)) throw new UsageError(NO_ID)
+  return Number(word)
 }

@@ -27,7 +27,7 @@ export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
 }
 
 const POSITIONALS: { readonly [name: string]: string } = {
-  ENTRY: 'an id, or a part of the system, user name or address that one entry alone has',
+  ENTRY: 'an id, or the whole name of a system, whatever its case and accents',
   FILTER: 'a part of the system, user name or address, whatever its case and accents',
   EMAIL: 'the address of a user',
   'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it',

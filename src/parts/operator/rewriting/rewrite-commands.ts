@@ -31,7 +31,7 @@ function noLongerNeeded(key: string): string {
   return `key ${key} is no longer needed by this journal; archives and backups may need it`
 }
 
-export async function compact(context: Context, drops: boolean): Promise<void> {
+async function compact(context: Context, drops: boolean): Promise<void> {
   const { store, terminal } = context
   const compacted = await askSlowly(context, 'compacting the journal', () =>
     store.ask('compactJournal', { keepsHistory: drops ? 0 : 1 }))

@@ -12,7 +12,7 @@ import { ANY_ABILITY } from '../../../store/session.ts'
 import type { Commits, Store } from '../../../store/store.ts'
 import { number, optional, rule, text, type Rule } from '../../../store/validate.ts'
 import { OperatorError } from '../../../command.ts'
-import type { Among, Body, FolderStatus, ImportRow, Listed, OperationName, Result } from '../../operation.ts'
+import type { Among, Body, FolderStatus, ImportRow, Listed, Named, OperationName, Result } from '../../operation.ts'
 import { folded } from '../../terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
 import { compact, reencrypt, repair, rotateKey } from '../rewriting/rewrite.ts'
@@ -58,6 +58,12 @@ const NO_USER = 'there is no user with this address'
 function assertFound<T>(found: T | false | undefined, why: string): T {
   if (found === false || found === undefined) throw new OperatorError(why)
   return found
+}
+
+/** Throws an `OperatorError` if there is no such entry. */
+function named(entry: Entry | false | undefined, id: number): Named {
+  const { sistema, usuario, ...found } = assertFound(entry, noEntry(id))
+  return { id: found.id, sistema, usuario }
 }
 
 const noEntry = (id: number): string => `no entry ${id}`
@@ -145,19 +151,23 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     }
   },
   addEntry: {
-    shape: CREATE_SHAPE, run: async ({ commits }, fields) => ({ id: (await createEntry(commits, fields, null)).id })
+    shape: CREATE_SHAPE, run: async ({ commits }, fields) => named(await createEntry(commits, fields, null), 0)
   },
   editEntry: {
     shape: { id, ...UPDATE_SHAPE },
-    run: async ({ commits }, { id, ...fields }) => done(await updateEntry(commits, id, fields, null), noEntry(id))
+    run: async ({ commits }, { id, ...fields }) => named(await updateEntry(commits, id, fields, null), id)
   },
   deleteEntry: {
-    shape: { id }, run: async ({ commits }, { id }) => done(await deleteEntry(commits, id, null), noEntry(id))
+    shape: { id },
+    run: async ({ commits }, { id }) =>
+      named(await deleteEntry(commits, id, null) && commits.state.entries.get(id), id)
   },
   restoreEntry: {
-    shape: { id }, run: async ({ commits }, { id }) => done(await restoreEntry(commits, id, null), noEntry(id))
+    shape: { id },
+    run: async ({ commits }, { id }) =>
+      named(await restoreEntry(commits, id, null) && commits.state.entries.get(id), id)
   },
-  purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => done(await purgeEntry(commits, id), noEntry(id)) },
+  purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id) },
   disclose: {
     shape: { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id) },
     run: (call, disclosure) => disclosing(call, disclosure, () => ({}))

@@ -1,7 +1,7 @@
 /** Changes that only the operator makes, and the operator's name in records. */
 import { Failure } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
-import { CREATE_SHAPE, hasMore, rowOf, type EntryRow } from '../../../store/entry.ts'
+import { CREATE_SHAPE, hasMore, rowOf, type Entry, type EntryRow } from '../../../store/entry.ts'
 import type { EntryTable } from '../../../store/entries.ts'
 import { event, OPERATOR, type Events } from '../../../store/events.ts'
 import type { State } from '../../../store/state.ts'
@@ -28,11 +28,11 @@ function withName({ type, by, data }: EncodedEvent, name: string): EncodedEvent 
   return { type, by, data: more, json: JSON.stringify(more) }
 }
 
-/** Removes the values; the id is unknown from then on. False for an unknown id. */
-export function purgeEntry(store: Commits, id: number): Promise<boolean> {
+/** Removes the values; the id is unknown from then on. Gives the entry as it was, undefined for an unknown id. */
+export function purgeEntry(store: Commits, id: number): Promise<Entry | undefined> {
   return store.commit(draft => {
-    const isThere = draft.get(id) !== undefined
-    return [isThere ? [event('entry.purged', null, { id })] : [], isThere]
+    const entry = draft.get(id)
+    return [entry === undefined ? [] : [event('entry.purged', null, { id })], entry]
   })
 }
 
