@@ -10,8 +10,7 @@ import type { Setting } from '../src/core-settings.ts'
 import { OPERATIONS } from '../src/contract.ts'
 import { FIRST_HASH, NONCE_BYTES } from '../src/journal/line.ts'
 import {
-  LOGIN_LIMIT_REQUESTS, MAX_JSON_DEPTH_LEVELS, RATE_LIMIT_REQUESTS, RATE_LIMIT_WINDOW, RATE_LIMIT_WINDOW_SECONDS,
-  SHUTDOWN_TIMEOUT_MS
+  MAX_JSON_DEPTH_LEVELS, RATE_LIMIT_REQUESTS, RATE_LIMIT_WINDOW, RATE_LIMIT_WINDOW_SECONDS, SHUTDOWN_TIMEOUT_MS
 } from '../src/limits.ts'
 import * as parts from '../src/parts.ts'
 import type { Part } from '../src/part.ts'
@@ -133,25 +132,26 @@ test('every source and test that the documents name exists', () => {
   for (const path of named) assert.ok(existsSync(join(ROOT, path)), path)
 })
 
-const CLAIMS: readonly (readonly [claim: string, isTrue: boolean])[] = [
-  [`allows ${RATE_LIMIT_REQUESTS} requests ${RATE_LIMIT_WINDOW}`, RATE_LIMIT_REQUESTS === SETTINGS.rateLimit.fallback],
-  [`may try six logins ${RATE_LIMIT_WINDOW}`, LOGIN_LIMIT_REQUESTS === 6],
-  [`the current second and the ${RATE_LIMIT_WINDOW_SECONDS - 1} seconds before it`, true],
-  [`30 logins ${RATE_LIMIT_WINDOW} for an address`, true],
-  [`may make 60 ${RATE_LIMIT_WINDOW}.`, true],
-  [`${RATE_LIMIT_WINDOW === 'a minute' ? 'six times a minute' : 'six times'}. Only \`LOGIN_LIMIT=0\``, RATE_LIMIT_WINDOW_SECONDS === 60],
-  [`nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels`, true],
-  [`nonce (${NONCE_BYTES} bytes)`, true],
-  [`(${FIRST_HASH.length} zeros before the first line)`, /^0+$/.test(FIRST_HASH)],
-  ['within about ten seconds', SHUTDOWN_TIMEOUT_MS === 10_000],
-  [`The service needs Node ${String(MANIFEST.engines.node).replace('>=', '')} or later`, true],
-  [`serves on http://${SETTINGS.host.fallback}:${SETTINGS.port.fallback}`, true],
-  [`listens on \`${SETTINGS.host.fallback}\``, true]
+const WORDS: { readonly [number: number]: string } = { 6: 'six', 10: 'ten' }
+
+/** Sentences of the documents, each made of the number that the program goes by. */
+const CLAIMS: readonly string[] = [
+  `allows ${SETTINGS.rateLimit.fallback} requests ${RATE_LIMIT_WINDOW}`,
+  `may make ${SETTINGS.rateLimit.fallback} ${RATE_LIMIT_WINDOW}.`,
+  `may try ${WORDS[SETTINGS.loginLimit.fallback]} logins ${RATE_LIMIT_WINDOW}`,
+  `the current second and the ${RATE_LIMIT_WINDOW_SECONDS - 1} seconds before it`,
+  `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels`,
+  `nonce (${NONCE_BYTES} bytes)`,
+  `(${FIRST_HASH.length} zeros before the first line)`,
+  `within about ${WORDS[SHUTDOWN_TIMEOUT_MS / 1000]} seconds`,
+  `The service needs Node ${String(MANIFEST.engines.node).replace('>=', '')} or later`,
+  `serves on http://${SETTINGS.host.fallback}:${SETTINGS.port.fallback}`,
+  `listens on \`${SETTINGS.host.fallback}\``
 ]
 
 test('the numbers in the documents are those of the program', () => {
   const text = ALL.replaceAll('\n', ' ')
-  for (const [claim, isTrue] of CLAIMS) assert.ok(text.includes(claim) && isTrue, claim)
+  for (const claim of CLAIMS) assert.ok(text.includes(claim), claim)
 })
 
 test('the documents name every metric, and no other', async t => {
