@@ -11,7 +11,7 @@ import { startService, type Started } from '../support/service.ts'
 import { checkState } from '../support/check.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
-const COUNT = countFromEnv(300)
+const COUNT = countFromEnv(30)
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
 const ENTRY = '{"password":"p","sistema":"s \\u00f1","usuario":"u"}'
 

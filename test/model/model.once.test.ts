@@ -1,14 +1,7 @@
-/**
- * The whole service against a plain model of it: random programs of steps, and those that once found a defect. A seed
- * that fails fails again with `SEED=n`; `LIVES_S=n` goes on for as many seconds, `npm run test:model` for hours.
- */
+/** The whole service against a plain model of it: programs of steps that once found a defect. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { seedFromEnv } from '../support/random.ts'
-import { idleSteps, kindOf, live, programOf, shortened, textOf, type Program } from './lives.ts'
-
-const LIVES_MS = 1000 * Number(process.env['LIVES_S'] ?? 10)
-const SHORTEN_MS = 60_000
+import { idleSteps, live, type Program } from './lives.ts'
 
 type Steps = Program['steps']
 
@@ -39,18 +32,6 @@ describe('the service', { concurrency: 3 }, () => {
   for (const [title, { production = false, steps }] of Object.entries(FOUND)) {
     it(title, async () => assert.equal((await live({ config: { production, auth: false }, steps }))?.message, undefined))
   }
-
-  it('keeps what it acknowledged, refuses what it must and says why, in random lives', async t => {
-    const first = seedFromEnv()
-    t.diagnostic(`SEED=${first}`)
-    for (const [n, began] = [{ lives: 0 }, performance.now()]; n.lives === 0 || performance.now() - began < LIVES_MS; n.lives++) {
-      const program = programOf(first + n.lives)
-      const defect = await live(program)
-      if (defect === undefined) continue
-      const short = await shortened(program, kindOf(defect), performance.now() + SHORTEN_MS)
-      assert.fail(`SEED=${first + n.lives}: ${defect.message}\nnpm run test:model -- '${textOf(short)}'`)
-    }
-  })
 
   it('has no kind of step that no life takes', () => assert.deepEqual(idleSteps(), []))
 })

@@ -15,7 +15,7 @@ import { SimulatedDisk } from '../support/simulated-disk.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 const FOLDER = '/data'
-const SEEDS = Number(process.env['SEEDS'] ?? 100)
+const SEEDS = Number(process.env['SEEDS'] ?? 1)
 const FIRST_SEED = Number(process.env['SEED'] ?? 1)
 const FIRST_TYPE_BYTES = 60 // a line is longer where its type is whole
 

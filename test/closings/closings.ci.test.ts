@@ -1,0 +1,6 @@
+/** Everything else that opens closes, also if a part of it cannot be opened. */
+import { PARTS } from '../../src/settings.ts'
+import { ALL_ON, closesWhatWasOpened, leavesNothingOnceClosed, OPENINGS } from './openings.ts'
+
+for (const name of Object.keys(OPENINGS)) if (name !== ALL_ON) leavesNothingOnceClosed(name)
+for (const part of [...PARTS, undefined]) closesWhatWasOpened(part)

@@ -1,0 +1,137 @@
+/**
+ * Everything that opens closes: after an open and a close, and after an open or a close that failed at any step,
+ * nothing is left: no timer, listener, descriptor, socket file, half a file, nor the lock.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { disk } from '../../src/journal/files.ts'
+import { lockFolder } from '../../src/journal/lock.ts'
+import { listen } from '../../src/http/listener.ts'
+import { openService as embed } from '../../src/index.ts'
+import { openService, openStorage } from '../../src/service.ts'
+import { PARTS, readSettings } from '../../src/settings.ts'
+import { certificateFiles } from '../support/certificate.ts'
+import { breakDisk } from '../support/disk-faults.ts'
+import type { Part } from '../../src/part.ts'
+import { leavesNothing, type Held } from '../support/left-over.ts'
+import { freshFolder } from '../support/service.ts'
+
+type Close = () => unknown
+/** Opens something that is to be closed; with what is in the place it may have been opened before. */
+type Open = (place: Place) => Promise<Close>
+
+interface Place extends Held { readonly tls: { readonly 'tls-cert': string, readonly 'tls-key': string } }
+
+const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
+
+/** A service, which listens, with these flags besides. */
+const service = (...flags: readonly string[]): Open => async ({ folder, tls }) => {
+  const more = flags.map(flag => flag.replace('CERT', tls['tls-cert']).replace('KEY', tls['tls-key']))
+  const opened = await openService(readSettings([`--data=${folder}`, '--port=0', ...more], {}), log)
+  try {
+    await opened.listen()
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+  return opened.close
+}
+
+export const ALL_ON = 'a protected service with all that is switched on'
+
+export const OPENINGS: { readonly [name: string]: Open } = {
+  'the lock of a folder': async ({ folder }) => (await lockFolder(disk, folder)).release,
+  'a storage': async ({ folder }) =>
+    (await openStorage({ dataDir: folder, keyFile: undefined, journal: 'file' }, log)).close,
+  'a storage in memory': async () =>
+    (await openStorage({ dataDir: '', keyFile: undefined, journal: 'memory' }, log)).close,
+  'a listener': async () => {
+    const { close } = await listen({ host: '127.0.0.1', port: 0 }, () => {})
+    return () => close(0)
+  },
+  'a service': service(),
+  [ALL_ON]: service('--auth=bearer', '--access-log=on', '--tls-cert=CERT', '--tls-key=KEY', '--extra-routes=on'),
+  'an embedded service': async ({ folder, signal }) => {
+    const opened = await embed({ dataDir: folder, auth: 'bearer', log, signal })
+    return opened.close
+  }
+}
+
+/** While it lasts, the call of the disk with that number fails, once; gives how many calls there were. */
+async function failing(t: TestContext, at: number, act: () => Promise<void>): Promise<number> {
+  const { calls, heal } = breakDisk(t, { at, code: 'EIO' })
+  try {
+    await act()
+  } finally {
+    heal()
+  }
+  return calls.length
+}
+
+function placeOf(t: TestContext): Place {
+  return { folder: freshFolder(t), signal: new AbortController().signal, tls: certificateFiles(freshFolder(t)) }
+}
+
+/** Tests what is opened under a name. */
+export function leavesNothingOnceClosed(name: string): void {
+  const open = OPENINGS[name]!
+  test(`${name} leaves nothing once it is closed, whichever call of the disk fails while it opens or closes`, async t => {
+    const place = placeOf(t)
+    await (await open(place))() // what is loaded, and the first files, stay
+    await leavesNothing(place, 'opened and closed', async () => { await (await open(place))() })
+    for (let at = 1; ; at++) {
+      let calls = 0
+      await leavesNothing(place, `call ${at} fails as it opens`, async () => {
+        let close: Close = () => {}
+        calls = await failing(t, at, async () => { close = await open(place).catch(() => close) })
+        await close()
+      })
+      if (at > calls) break
+    }
+    for (let at = 1; ; at++) {
+      let calls = 0
+      await leavesNothing(place, `call ${at} fails as it closes`, async () => {
+        const close = await open(place)
+        calls = await failing(t, at, async () => { await Promise.resolve(close()).catch(() => {}) })
+      })
+      if (at > calls) break
+    }
+    await (await open(place))()
+  })
+}
+
+/** Tests a service of which a part cannot be opened, or whose address is taken: what was opened before is closed. */
+export function closesWhatWasOpened(part: Part | undefined): void {
+  const what = part === undefined ? 'whose address is taken' : `whose part ${PARTS.indexOf(part) + 1} does not open`
+  test(`a service ${what} leaves nothing, and every part that was opened is closed`, async t => {
+    const place = placeOf(t)
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const flags = part === undefined ? [`--port=${port}`] : []
+    const open = service('--auth=bearer', '--extra-routes=on', ...flags)
+    await open(place).then(close => close(), () => {})
+    const whole = PARTS.map(one => one.open)
+    let opened = 0
+    for (const one of PARTS) {
+      const original = one.open
+      Object.assign(one, {
+        open: async (...given: Parameters<NonNullable<typeof original>>) => {
+          if (one === part) throw new Error('as the test asked')
+          const made = await original?.(...given) ?? {}
+          opened++
+          return { ...made, close: () => { opened--; made.close?.() } }
+        }
+      })
+    }
+    try {
+      await leavesNothing(place, what, async () => { await assert.rejects(open(place)) })
+      assert.equal(opened, 0)
+    } finally {
+      PARTS.forEach((one, at) => Object.assign(one, { open: whole[at] }))
+      taken.close()
+    }
+  })
+}
