@@ -14,14 +14,15 @@ import { openService as open, type OpenService } from './service.ts'
 import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
 import {
-  CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields
+  answered, CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type AnsweredEntry as Entry, type EntryChanges,
+  type EntryFields
 } from './store/entry.ts'
 import { shaped } from './store/validate.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accounts.ts'
-export type { Entry, EntryChanges, EntryFields } from './store/entry.ts'
+export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
 /**
  * A service: the operations of the contract (§4), without HTTP and tokens. Changes reject with `input-invalid`,
@@ -192,6 +193,8 @@ function embedded(
     if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
     await journal.catchUp?.()
   }
+  const active = (): Entry[] =>
+    [...entries.entries()].filter(({ status }) => status === 1).map(entry => answered(entry))
   return {
     accounts: {
       addUser: (...given) => accounts.addUser(...given),
@@ -204,15 +207,20 @@ function embedded(
       users: async () => { await catchUp(); return accounts.users() },
       tokens: async () => { await catchUp(); return accounts.tokens() }
     },
-    listPassword: async () => { await catchUp(); return [...entries.entries()].filter(({ status }) => status === 1) },
-    getPassword: async id => { await catchUp(); return entries.get(idFrom(id)) },
-    createPassword: async fields => createEntry(store, shaped(CREATE_SHAPE, fields), null),
+    listPassword: async () => { await catchUp(); return active() },
+    getPassword: async id => {
+      await catchUp()
+      const entry = entries.get(idFrom(id))
+      return entry && answered(entry)
+    },
+    createPassword: async fields => answered(await createEntry(store, shaped(CREATE_SHAPE, fields), null)),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const wanted = shaped(UPDATE_SHAPE, changes) // the caller may change it during the wait
       const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       if (known !== undefined) await catchUp() // an outdated copy would refuse it
-      return updateEntry(store, idFrom(id), wanted, null, isExpected)
+      const entry = await updateEntry(store, idFrom(id), wanted, null, isExpected)
+      return entry && answered(entry)
     },
     deletePassword: async id => deleteEntry(store, idFrom(id), null),
     handle: (request, response) => {

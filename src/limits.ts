@@ -76,6 +76,8 @@ export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
 export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
 /** In UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
+/** Of one-time codes. */
+export const MAX_OTP_PERIOD_SECONDS: number = 300
 export const TOKEN_SWEEP_MS: number = 60_000
 /** Clients in one of a table's two generations; there are up to three tables. */
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000

@@ -63,7 +63,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       handle: ({ id }) => {
         const text = state.entries.text(id)
         if (text === undefined) return UNKNOWN
-        return entryReply(text, state.entries.tagOf(text), '{"passwords":', BEHIND_READ)
+        return entryReply(text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
       }
     },
     route({
@@ -83,7 +83,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
         const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head))
         if (entry === undefined) return UNKNOWN
         const text = entryText(entry) // as of this change, not of another in the same write
-        return entryReply(text, state.entries.tagOf(text), '{"password":', BEHIND_UPDATED)
+        return entryReply(text, state.entries.tagOf(entry), '{"password":', BEHIND_UPDATED)
       }
     }),
     {

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
 import {
-  changedEntry, ENTRY_FIELDS, entryOf, entryText, hasMore, type Entry, type EntryChanges, type EntryFields
+  changedEntry, ENTRY_FIELDS, entryOf, hasMore, type Entry, type EntryChanges, type EntryFields
 } from './entry.ts'
 import { event } from './events.ts'
 import type { Session } from './session.ts'
@@ -82,6 +82,6 @@ const [UNIT_BYTES, OTHER_BYTES] = [6, 1024]
 /** A larger entry could not be exported or imported. */
 function assertFits(entry: Entry): void {
   if (lengthOf(entry) * UNIT_BYTES + OTHER_BYTES <= MAX_ENTRY_BYTES) return
-  if (Buffer.byteLength(entryText(entry)) <= MAX_ENTRY_BYTES) return
+  if (Buffer.byteLength(JSON.stringify(entry)) <= MAX_ENTRY_BYTES) return
   throw new Failure('entry-too-large', `it may have ${MAX_ENTRY_BYTES} bytes as JSON`)
 }

@@ -1,7 +1,7 @@
 /** The entries in memory, each once, as the served JSON text. */
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { entryText, type Entry } from './entry.ts'
+import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
 import { PagedList, pageOf, type Pages } from './paged-list.ts'
 
 /** Ids count from 1 without gaps. */
@@ -30,6 +30,8 @@ export class Entries implements EntryTable, Pages {
   readonly #texts: (string | undefined)[] = [undefined]
   /** Milliseconds since 1970; NaN if not known. */
   readonly #changedMs: number[] = [NaN]
+  /** By id: the fields that nobody is answered, as JSON. */
+  readonly #beside = new Map<number, string>()
   readonly #pages: Page[] = []
   readonly #list = new PagedList(this, id => this.isActive(id) ? this.#texts[id] : undefined)
   #deleted = 0
@@ -50,7 +52,10 @@ export class Entries implements EntryTable, Pages {
 
   get(id: number): Entry | undefined {
     const text = this.#texts[id]
-    return text === undefined ? undefined : JSON.parse(text) as Entry
+    if (text === undefined) return undefined
+    const entry = JSON.parse(text) as AnsweredEntry
+    const beside = this.#beside.get(id)
+    return beside === undefined ? entry : changedEntry(entry, JSON.parse(beside))
   }
 
   /** Milliseconds since 1970. */
@@ -73,12 +78,16 @@ export class Entries implements EntryTable, Pages {
   set(entry: Entry, changedMs: number = this.#changedMs[entry.id] ?? NaN): void {
     this.#put(entry.id, entryText(entry))
     this.#changedMs[entry.id] = changedMs
+    const beside = textBeside(entry)
+    if (beside === '') this.#beside.delete(entry.id)
+    else this.#beside.set(entry.id, beside)
   }
 
   delete(id: number): void {
     if (id <= this.size && !this.has(id)) return
     this.#put(id, undefined)
     this.#changedMs[id] = NaN
+    this.#beside.delete(id)
     this.#purged++
   }
 
@@ -92,9 +101,18 @@ export class Entries implements EntryTable, Pages {
     this.#texts[id] = text
   }
 
-  /** For `ETag`. The text has the id, so two entries never share a tag. The key keeps guesses at a text from a tag. */
-  tagOf(text: string): string {
-    return hash('sha512-256', this.tagKey + text, 'base64url').slice(0, TAG_CHARACTERS)
+  /** For `ETag`; undefined for an unknown id. */
+  tag(id: number): string | undefined {
+    const text = this.#texts[id]
+    return text === undefined ? undefined : this.#tagOf(text, this.#beside.get(id) ?? '')
+  }
+
+  /** Of an entry that may not be in the table yet. */
+  tagOf(entry: Entry): string { return this.#tagOf(entryText(entry), textBeside(entry)) }
+
+  /** The text has the id, so two entries never share a tag. The key keeps guesses at a text from a tag. */
+  #tagOf(text: string, beside: string): string {
+    return hash('sha512-256', this.tagKey + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
   }
 
   /** A JSON array, ascending by id; undefined without active entries. */

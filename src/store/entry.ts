@@ -2,10 +2,11 @@
  * What an entry is (contract §2); all else that knows fields derives from this file. Optional fields are beyond the
  * contract.
  */
-import { clearable, optional, text, type Rule } from './validate.ts'
+import { otpIn } from './totp.ts'
+import { also, clearable, optional, text, type Rule } from './validate.ts'
 
-/** The fields that a client gives. */
-export interface EntryFields {
+/** The fields that a client gives, and is answered. */
+export interface AnsweredFields {
   readonly password: string
   readonly sistema: string
   readonly usuario: string
@@ -13,37 +14,59 @@ export interface EntryFields {
   readonly notas?: string | undefined
 }
 
+/** With those that nobody is answered: they leave by the operator's commands alone. */
+export interface EntryFields extends AnsweredFields {
+  readonly otp?: string | undefined
+}
+
 export type EntryField = keyof EntryFields
 
 interface FieldOf<F extends EntryField> {
   readonly isRequired: undefined extends EntryFields[F] ? false : true
+  readonly isAnswered: F extends keyof AnsweredFields ? true : false
   /** `value` follows the flag in the help; a secret has none. */
   readonly flag: string
   readonly value: string
   readonly isSecret: boolean
   readonly help: string
   readonly example: string
+  /** If not any text is taken. */
+  readonly rule?: Rule<EntryFields[F]>
+  /** For the description: the rule's texts, and perhaps more. */
+  readonly pattern?: string
 }
+
+const otp = also(clearable, (field, value) => {
+  const isValid = (value ?? '') === '' || otpIn(value!) !== undefined
+  return isValid ? undefined : `The ${field} field must be a base32 secret or an otpauth address.`
+})
 
 /** In the order in which they are served. */
 export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   password: {
-    isRequired: true, flag: 'password', value: '', isSecret: true, help: 'the password', example: 'S3cr3ta'
+    isRequired: true, isAnswered: true, flag: 'password', value: '', isSecret: true, help: 'the password',
+    example: 'S3cr3ta'
   },
   sistema: {
-    isRequired: true, flag: 'system', value: 'S', isSecret: false, help: 'the system that the password is for',
-    example: 'correo'
+    isRequired: true, isAnswered: true, flag: 'system', value: 'S', isSecret: false,
+    help: 'the system that the password is for', example: 'correo'
   },
   usuario: {
-    isRequired: true, flag: 'user', value: 'U', isSecret: false, help: 'the user name there', example: 'ana'
+    isRequired: true, isAnswered: true, flag: 'user', value: 'U', isSecret: false, help: 'the user name there',
+    example: 'ana'
   },
   url: {
-    isRequired: false, flag: 'url', value: 'URL', isSecret: false, help: 'the address of the system',
+    isRequired: false, isAnswered: true, flag: 'url', value: 'URL', isSecret: false, help: 'the address of the system',
     example: 'https://correo.example.org/'
   },
   notas: {
-    isRequired: false, flag: 'notes', value: '', isSecret: true, help: 'notes, in any number of lines',
-    example: 'recovery code: 1234-5678'
+    isRequired: false, isAnswered: true, flag: 'notes', value: '', isSecret: true,
+    help: 'notes, in any number of lines', example: 'recovery code: 1234-5678'
+  },
+  otp: {
+    isRequired: false, isAnswered: false, flag: 'otp', value: '', isSecret: true, rule: otp,
+    pattern: '^$|^ *[A-Za-z2-7] *[A-Za-z2-7][A-Za-z2-7 ]*[= ]*$|^otpauth:',
+    help: 'the secret of one-time codes, in base32 or as an otpauth address', example: 'JBSW Y3DP EHPK 3PXP'
   }
 }
 
@@ -53,12 +76,17 @@ export type EntryChanges = { readonly [F in EntryField]?: string | undefined }
 /** A password entry; `status` 1 is active, 0 is deleted. */
 export type Entry = { readonly id: number } & EntryFields & { readonly status: 0 | 1 }
 
+/** An entry as clients and embedders see it. */
+export type AnsweredEntry = { readonly id: number } & AnsweredFields & { readonly status: 0 | 1 }
+
 export type EntryRow = Omit<Entry, 'id'>
 
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
 export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
+export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isAnswered)
+const UNANSWERED_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isAnswered)
 
 export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
   { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
@@ -90,14 +118,27 @@ export function changedEntry(entry: Entry, changes: EntryChanges): Entry {
 
 export function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }
 
+/** Without the fields that nobody is answered. */
+export function answered(entry: Entry): AnsweredEntry {
+  if (UNANSWERED_FIELDS.every(field => entry[field] === undefined)) return entry
+  return Object.fromEntries(Object.entries(entry).filter(([field]) =>
+    !UNANSWERED_FIELDS.some(one => one === field))) as unknown as AnsweredEntry
+}
+
 /** An entry as it is served (contract §2). */
-export function entryText(entry: Entry): string { return JSON.stringify(entry) }
+export function entryText(entry: Entry): string { return JSON.stringify(answered(entry)) }
+
+/** What `entryText` leaves out, as JSON; empty without such fields. */
+export function textBeside(entry: Entry): string {
+  const given = UNANSWERED_FIELDS.filter(field => entry[field] !== undefined)
+  return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given.map(field => [field, entry[field]])))
+}
 
 /** The fields of a new entry (contract §4.3). */
 export const CREATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
-  [field, FIELDS[field].isRequired ? text : clearable])) as { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
+  [field, FIELDS[field].rule ?? (FIELDS[field].isRequired ? text : clearable)])) as
+  { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
 
 /** The fields of a change (contract §4.4). */
-export const UPDATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
-  [field, FIELDS[field].isRequired ? optional(text) : clearable])) as
+export const UPDATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field => [field, optional(CREATE_SHAPE[field])])) as
   { readonly [F in EntryField]-?: Rule<string | undefined> }

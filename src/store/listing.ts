@@ -13,6 +13,8 @@ import { idsOn, PagedList, pageOf } from './paged-list.ts'
 export interface Listing { readonly bytes: Buffer, readonly tag: string }
 
 const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
+/** Shown as set, no more. */
+const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
 /** Pages made before other requests are served. */
 const SLICE_PAGES = 64
 const EMPTY = Buffer.from('[]')
@@ -43,7 +45,8 @@ function rowText(entries: Entries, id: number, others: number = 0): string | und
   for (const field of OPEN_FIELDS) row[field] = fields[field]
   const changedMs = entries.changedMs(id)
   const changed = changedMs === undefined ? undefined : new Date(changedMs).toISOString()
-  return JSON.stringify({ ...row, status, changed, reused: others === 0 ? undefined : others })
+  const set = Object.fromEntries(SECRETS.filter(field => fields[field] !== undefined).map(field => [field, true]))
+  return JSON.stringify({ ...row, status, changed, reused: others === 0 ? undefined : others, ...set })
 }
 
 /** How many other active entries have an entry's password. Equal passwords share a number. */

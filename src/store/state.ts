@@ -2,7 +2,7 @@
 import { Failure } from '../errors.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from './entries.ts'
-import { entryText, type Entry } from './entry.ts'
+import type { Entry } from './entry.ts'
 import { assertKnownEvent, isOfEntries, reduce, type Events, type Tables } from './events.ts'
 import { tokenId, type Session } from './session.ts'
 import { isExpired, type Token, type User } from './users.ts'
@@ -63,7 +63,7 @@ export class Draft implements EntryTable {
 
   delete(id: number): void { this.#own.set(id, undefined) }
 
-  tagOf(entry: Entry): string { return this.#state.entries.tagOf(entryText(entry)) }
+  tagOf(entry: Entry): string { return this.#state.entries.tagOf(entry) }
 
   token(hash: string): Token | undefined {
     return this.#revoked.has(hash) ? undefined : this.#state.tokens.get(hash)

@@ -59,7 +59,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, // below another entry
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
   missing: { options: { body: {} } },
-  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, email: 7 } } },
+  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, otp: 7, email: 7 } } },
   badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
   unauthenticated: { options: { token: 'pes_unknown' } },
   forbidden: {},
@@ -78,13 +78,18 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { status: broken, append: broken, location: broken })
-    return Object.assign(store.state.entries, { pageChanges: broken, pageDeleted: broken, text: broken, list: broken })
+    return Object.assign(store.state.entries, { pageChanges: broken, pageDeleted: broken, text: broken, get: broken, list: broken })
+  } },
+  code: { broken: store => {
+    const { entries } = store.state
+    entries.set({ ...entries.get(1)!, otp: 'JBSWY3DPEHPK3PXP' })
+    return store
   } },
   wrong: { options: { body: { password: 'wrong', newPassword: 'battery staple horse correct' } } },
   changed: {}
 }
 
-const ALIKE = ['listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
+const ALIKE = ['code', 'listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
 const NEVER = ['openapi unforeseen', 'live unforeseen']
 
@@ -138,12 +143,12 @@ test('each example is answered as the description says, open and protected', asy
   const open = await holdTrue(t, await startService(t, LIMIT), await startService(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(open.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
   assert.equal(open.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
-  assert.equal(open.size, HAS_EXTRA ? 111 : 74, 'no status that an operation answers with is left out')
+  assert.equal(open.size, HAS_EXTRA ? 118 : 74, 'no status that an operation answers with is left out')
   const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   if (HAS_EXTRA) assert.equal(shut.get('changeOwnPassword storingFailed')?.json.message, 'Error changing password')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
-  assert.equal(shut.size, HAS_EXTRA ? 135 : 87, 'nor is one in the protected configuration')
+  assert.equal(shut.size, HAS_EXTRA ? 142 : 87, 'nor is one in the protected configuration')
 })
 
 /** Every operation of a description: name, method, path, and the abilities that it asks for. */

@@ -118,8 +118,8 @@ test('a tag is that of its text over restarts, a compaction and a rotation', asy
   await service.close()
   const tags = new Map<string, string>()
   const note = ({ state: { entries } }: FullStore): void => {
-    const text = entries.text(1)!
-    const tag = entries.tagOf(text)
+    const [tag, text] = [entries.tag(1)!, entries.text(1)!]
+    assert.equal(entries.tagOf(entries.get(1)!), tag)
     assert.equal(tags.get(text) ?? tag, tag, 'the same text has the same tag')
     assert.ok(![...tags].some(([other, known]) => other !== text && known === tag), 'another text has another tag')
     tags.set(text, tag)

@@ -16,8 +16,8 @@ const run = promisify(execFile)
 /** What its owner writes, all of it in one file. */
 const EDITS = [
   ['  readonly notas?: string | undefined\n', '  readonly notas?: string | undefined\n  readonly note?: string | undefined\n'],
-  ["example: 'recovery code: 1234-5678'\n  }\n", "example: 'recovery code: 1234-5678'\n  },\n" +
-    "  note: { isRequired: false, flag: 'note', value: 'N', isSecret: false, help: 'a note', example: 'x' }\n"]
+  ["example: 'recovery code: 1234-5678'\n  },\n", "example: 'recovery code: 1234-5678'\n  },\n" +
+    "  note: { isRequired: false, isAnswered: true, flag: 'note', value: 'N', isSecret: false, help: 'a note', example: 'x' },\n"]
 ] as const
 
 test('an optional field is added in one file: create, update, get, list, restart, compaction, restore, history, export, import', async t => {
@@ -54,7 +54,7 @@ test('an optional field is added in one file: create, update, get, list, restart
   assert.deepEqual((await ask('GET', 'historyPassword/1')).history.map(({ fields }: any) => fields), [{ note: 'second' }, first])
   const schemas = (await send(program.url, 'GET', '/openapi.json')).json.components.schemas
   assert.deepEqual([schemas.Entry.required, Object.keys(schemas.EntryFields.properties)],
-    [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note']])
+    [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'otp']])
 
   for (const words of ['journal compact --drop-history --yes', `journal backup ${tree}/backup`]) await admin(words)
   for (const format of ['jsonl', 'csv']) await admin(`export --yes --output ${tree}/entries.${format} --format ${format}`)

@@ -38,7 +38,7 @@ test('the list has what each active entry is for, and no secret; an empty store 
   const times = json.map(({ changed }: { changed: string }) => changed)
   for (const time of times) assert.ok(Math.abs(Date.now() - Date.parse(time)) < 60_000, time)
   assert.deepEqual(json, [
-    { id: 1, sistema: 's', usuario: 'u', url: 'https://a.example/', status: 1, changed: times[0] },
+    { id: 1, sistema: 's', usuario: 'u', url: 'https://a.example/', status: 1, changed: times[0], notas: true },
     { id: 3, sistema: 's', usuario: 'u', status: 1, changed: times[1] }
   ])
 })
@@ -96,7 +96,12 @@ test('each form has a tag of its own, which answers 304 without a body until som
     assert.deepEqual([status, text, tag], [304, '', wide], known)
   }
   for (const known of [plain, 'x', wide.slice(1)]) assert.equal((await listed(url, all, known)).status, 200, known)
-  await updateEntry(store, 1, { notas: 'not in it' }, null)
+  await updateEntry(store, 1, { notas: 'as true' }, null)
+  const withNotes = await tagOf(narrow)
+  assert.notEqual(withNotes, plain)
+  await updateEntry(store, 1, { notas: 'as true, too' }, null)
+  assert.equal(await tagOf(narrow), withNotes)
+  await updateEntry(store, 1, { notas: '' }, null)
   assert.equal(await tagOf(narrow), plain)
   await updateEntry(store, 3, { password: 'same' }, null)
   const [nextWide, nextPlain] = [await tagOf(all), await tagOf(narrow)]

@@ -92,7 +92,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
     ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
     ['user add a@x --name= --password-stdin', /^error: --name is empty$/m], ['user edit a@x --name=', /^error: --name is empty$/m],
-    ['entry get 1 --field x', /--field must be password, system, user, url or notes$/m], ['completion tcsh', /SHELL must be bash, zsh or fish$/m],
+    ['entry get 1 --field x', /--field must be password, system, user, url, notes or otp$/m], ['completion tcsh', /SHELL must be bash, zsh or fish$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry get 1 --clear-after 3', /--clear-after .* --clip/],
     ['entry list --journal memory', /--journal must be a place that this program can reach; only the service reaches its memory$/m]

@@ -135,6 +135,7 @@ function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: str
     row('a delete', 200, 'POST', '/api/deletePassword/2', ok), row('a restore', 200, 'POST', '/api/restorePassword/2', ok),
     row('the deleted', 200, 'GET', '/api/deletedPasswords', ok), row('the older deleted', 200, 'GET', '/api/deletedPasswords/2', ok),
     row('a list without secrets', 200, 'GET', '/api/listEntries', { ...ok, lacks: ['vary'] }), row('a history', 200, 'GET', '/api/historyPassword/1', ok),
+    row('a one-time code', 200, 'GET', '/api/oneTimeCode/1', ok),
     row('OPTIONS of a path', 204, 'OPTIONS', '/api/listPassword', ok), row('OPTIONS of the server', 204, 'OPTIONS', '*', ok),
     row(hasOrigins ? 'a preflight' : 'OPTIONS that is no preflight here', 204, 'OPTIONS', '/api/listPassword', { fields: [...fields, 'Access-Control-Request-Method: GET'] }),
     row('health', 200, 'GET', '/healthz', ok), row('that it lives', 200, 'GET', '/livez', ok), row('metrics', 200, 'GET', '/metrics', { ...ok, has: ['own type'] }),
@@ -213,7 +214,7 @@ const PLACES: { readonly [name: string]: (t: TestContext) => Promise<readonly [P
 for (const [name, start] of Object.entries(PLACES)) {
   test(`${name}: every answer has what every answer must have`, async t => {
     const [place, started] = await start(t)
-    for (const usuario of ['u', 'v']) await createEntry(started.service.store, { password: 'p', sistema: 's', usuario }, null)
+    for (const usuario of ['u', 'v']) await createEntry(started.service.store, { password: 'p', sistema: 's', usuario, otp: 'JBSWY3DPEHPK3PXP' }, null)
     const isProtected = started.service.accounts !== undefined
     const tokens = isProtected ? [await tokenOf(started), await tokenOf(started, ANA, ['password:read'])] : []
     // A token is looked at before a body: what breaks in a body is refused for that.
@@ -239,7 +240,7 @@ test('embedded: every answer has what every answer must have, also after a mista
   t.after(async () => { server.close().closeAllConnections(); await service.close() })
   await once(server, 'listening')
   const place = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, isSecure: false, hasOrigins: true, limit: 100, fields: [] }
-  for (const usuario of ['u', 'v']) await service.createPassword({ password: 'p', sistema: 's', usuario })
+  for (const usuario of ['u', 'v']) await service.createPassword({ password: 'p', sistema: 's', usuario, otp: 'JBSWY3DPEHPK3PXP' })
   const spoiled = { body: entry, fields: ['X-Spoil: 1'] }
   for (const [i, one] of [
     ...ways(place).filter(({ way }) => !OF_THE_HOST.has(way)),

@@ -6,14 +6,15 @@ import { route, type Call } from '../../http/route.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
-import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH, MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
 import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { covers } from '../../store/session.ts'
-import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
+import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
 import { listingOf } from '../../store/listing.ts'
 import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
+import { codeAt, otpIn, secondsLeft, stepAt } from '../../store/totp.ts'
 import type { PartContext } from '../../part.ts'
 import { namesTag, takesCoding } from '../coding.ts'
 import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
@@ -52,6 +53,16 @@ export function extraRoutes(
         const packed = takesPacked ? packedOf(list, isAll) : undefined
         if (packed === undefined) return { status: 200, body: list.bytes, headers: plain }
         return { status: 200, body: await packed, headers: ['Content-Encoding', 'gzip', ...coded] }
+      }
+    },
+    {
+      operation: 'oneTimeCode', method: 'GET', path: '/api/oneTimeCode/{id}', description: CODE,
+      before: unknownId,
+      handle: ({ id }) => {
+        const otp = otpIn(store.state.entries.get(id)?.otp ?? '')
+        if (otp === undefined) return UNKNOWN
+        const nowMs = Date.now()
+        return jsonReply(200, { code: codeAt(otp, stepAt(otp, nowMs)), seconds: secondsLeft(otp, nowMs), status: 200 })
       }
     },
     {
@@ -130,21 +141,37 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
 
 const IDS = { unknown: 999_999_999 }
 const TEXT = { type: 'string' }
-const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, TEXT]))
+const STRINGS = Object.fromEntries(ANSWERED_FIELDS.map(field => [field, TEXT]))
+/** Of the list without secrets. */
+const OPEN = Object.fromEntries(ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret).map(field => [field, TEXT]))
+const SET = Object.fromEntries(ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
+  .map(field => [field, { const: true }]))
 
 const LIST: RouteDescription = {
   tag: 'extra', summary: 'The active entries without their secrets.',
   description: 'An empty array if there is none. `changed` is when the password was last set, if that is known. For ' +
-    'callers who may also list the passwords, `reused` says how many other entries have the same one. With ' +
-    '`If-None-Match`, 304 if nothing has changed. Served if `EXTRA_ROUTES=on`, or with a page.',
+    'callers who may also list the passwords, `reused` says how many other entries have the same one. `notas` and ' +
+    '`otp` are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
+    '`EXTRA_ROUTES=on`, or with a page.',
   answers: { entries: jsonReply(200, [{ id: 1, sistema: 'correo', usuario: 'ana', status: 1 }], ['ETag', '"tag"']) },
   schemas: { entries: { type: 'array', items: {
     type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
     properties: {
-      id: { type: 'integer', minimum: 1 }, sistema: TEXT, usuario: TEXT, url: TEXT, status: { const: 1 },
-      changed: TEXT, reused: { type: 'integer', minimum: 1 }
+      id: { type: 'integer', minimum: 1 }, ...OPEN, status: { const: 1 }, changed: TEXT,
+      reused: { type: 'integer', minimum: 1 }, ...SET
     }
   } } }
+}
+const CODE: RouteDescription = {
+  tag: 'extra', summary: 'The one-time code of an entry at this moment.',
+  description: '`seconds` says how long it is valid. An entry without `otp` is answered as an unknown id. ' +
+    'Served if `EXTRA_ROUTES=on`, or with a page.',
+  ids: { code: 1, ...IDS },
+  answers: { code: jsonReply(200, { code: '123456', seconds: 30, status: 200 }), unknown: UNKNOWN },
+  schemas: { code: object({
+    code: { type: 'string', pattern: '^[0-9]{6,8}$' },
+    seconds: { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS }, status: { const: 200 }
+  }) }
 }
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',

@@ -3,7 +3,7 @@ import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
-import { ENTRY_FIELDS, type EntryChanges } from '../../store/entry.ts'
+import { ANSWERED_FIELDS, type EntryChanges } from '../../store/entry.ts'
 import { changesIn, operatorIn } from '../changes.ts'
 
 const MAX_READ_MS = 10_000
@@ -70,6 +70,6 @@ function changeOf(record: JournalRecord, id: number): Change | undefined {
   const set = changesIn(record, id)
   const change = CHANGES[type]
   if (set === undefined || change === undefined) return undefined
-  const fields = ENTRY_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
+  const fields = ANSWERED_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
   return { time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
 }

@@ -9,16 +9,17 @@ interface ExtraSettings {
 
 /** The page needs these in any case. */
 const FOR_PAGE: ReadonlySet<string> =
-  new Set(['listEntries', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
+  new Set(['listEntries', 'oneTimeCode', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
 
 export const extra: Part<ExtraSettings> = {
   settings: {
     extraRoutes: setting('on|off', false, parseSwitch,
       'Whether routes beyond the contract are served: histories and a change of one’s own password; without a page, ' +
-      'also the list without secrets and deleted entries, which a page always needs.')
+      'also the list without secrets, one-time codes and deleted entries, which a page always needs.')
   },
   abilities: {
     listEntries: 'entry:list',
+    oneTimeCode: 'getPassword',
     deletedPasswords: 'password:deleted',
     // Closing one route must close the other, which gives the same entries.
     olderDeletedPasswords: 'deletedPasswords',

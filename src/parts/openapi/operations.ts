@@ -2,7 +2,7 @@
 import { UNKNOWN } from '../../http/routes.ts'
 import { TEXTS } from '../../contract.ts'
 import { invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
+import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS, type EntryField } from '../../store/entry.ts'
 import type { RouteDescription, Schema } from '../described-route.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
@@ -11,10 +11,15 @@ const closed = (properties: object): Schema => ({ ...form(properties), additiona
 const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
-const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, text]))
+const STRINGS = Object.fromEntries(ANSWERED_FIELDS.map(field => [field, text]))
 /** Empty or null clears an optional field. */
 const GIVEN = Object.fromEntries(ENTRY_FIELDS.map(field =>
-  [field, FIELDS[field].isRequired ? text : { type: ['string', 'null'], description: FIELDS[field].help }]))
+  [field, FIELDS[field].isRequired ? text : optionalText(FIELDS[field])]))
+
+function optionalText({ help, pattern }: typeof FIELDS[EntryField]): Schema {
+  return { type: ['string', 'null'], description: help, ...pattern !== undefined && { pattern } }
+}
+
 const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
 /** Examples with a schema's fields refer to it, but for `Message`. */
