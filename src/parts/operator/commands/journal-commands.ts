@@ -48,7 +48,7 @@ function withOpenable(
   const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
   if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
   const { made: { opened, last } } = openable(store.files, path, keys)
-  const more = `; ${opened} of its ${last} lines can be opened`
+  const more = `; ${opened} of its lines can be opened, up to record ${last}`
   if (records !== undefined) return damageBeside(error, more)
   return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${more}`, { cause: error })
 }

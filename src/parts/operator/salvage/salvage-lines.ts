@@ -7,7 +7,7 @@ import { MAX_LINE_BYTES, READ_CHUNK_BYTES, SECTOR_BYTES } from '../../../limits.
 
 const LINE_FEED = 0x0a
 const START = '{"seq":'
-const REMAINS = new RegExp('\\{"seq":([1-9][0-9]{0,15}),"time":"[^"]{24}","type":"([a-z]+\\.[a-z]+)","by":' +
+const REMAINS = new RegExp('\\{"seq":[1-9][0-9]{0,15},"time":"[^"]{24}","type":"[a-z]+\\.[a-z]+","by":' +
   '([^"]{1,17},"key":"[0-9a-f]{8}","sealed":")?|"hash":"([0-9a-f]{64})"\\}', 'g')
 /** More than a line's end with its hash. */
 const END_CHARACTERS = 128
@@ -15,12 +15,8 @@ const END_CHARACTERS = 128
 /** Byte offsets of its start and behind its end. */
 interface Place { readonly at: number, readonly end: number }
 
-/** `seq` and `type` are unverified, and the hash of `line` is not its own; no `line`: its seal is not whole. */
-export interface Head extends Place {
-  readonly seq: number
-  readonly type: string
-  readonly line: Line | undefined
-}
+/** Nothing of `line` is verified, and its hash is not its own; no `line`: its seal is not whole. */
+export interface Head extends Place { readonly line: Line | undefined }
 
 export interface Hash extends Place { readonly hash: string }
 
@@ -86,12 +82,12 @@ function isReadWhole(files: Files, descriptor: Descriptor, into: Buffer, at: num
 }
 
 function * remainsIn(text: string, from: number): Generator<Remains, void, void> {
-  for (const { 0: { length }, 1: seq, 2: type = '', 3: sealing, 4: hash, index } of text.matchAll(REMAINS)) {
+  for (const { 0: { length }, 1: sealing, 2: hash, index } of text.matchAll(REMAINS)) {
     const [at, end] = [from + index, from + index + length]
     if (hash !== undefined) { yield { at, end, hash: copied(hash) }; continue }
     const close = sealing === undefined ? -1 : text.indexOf('"', index + length) + 1
     const line = close <= 0 ? undefined : parseLine(`${text.slice(index, close)},"hash":"${FIRST_HASH}"}`)
-    yield { at, end: line === undefined ? end : from + close, seq: Number(seq), type: copied(type), line }
+    yield { at, end: line === undefined ? end : from + close, line }
   }
 }
 

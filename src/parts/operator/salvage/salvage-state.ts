@@ -1,15 +1,17 @@
 /**
- * Rebuilds the state of a damaged journal without guesses: records that do not fit are put aside, ids that may have
- * been given stay unused, and access that may have ended stays ended.
+ * Rebuilds the state of a damaged journal from authenticated bytes alone. Genuine is what the key proves: a line whose
+ * seal opens, the hash before that line, and its own hash. Of any other line not even the number or the type counts:
+ * it may have been any record. Records that do not fit are put aside, ids that may have been given stay unused.
  */
-import type { JournalRecord } from '../../../journal/journal.ts'
-import type { KeyFinder } from '../../../journal/keys.ts'
+import type { Event, JournalRecord } from '../../../journal/journal.ts'
+import type { Key, KeyFinder } from '../../../journal/keys.ts'
 import { FIRST_HASH, hashOf, isChained, openLine, type Line } from '../../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../../store/entry.ts'
-import { assertKnownEvent, event, isOfEntries, type Events } from '../../../store/events.ts'
+import { assertKnownEvent, event, type Events } from '../../../store/events.ts'
 import { State } from '../../../store/state.ts'
-import type { KeptToken } from '../../../store/users.ts'
+import type { User } from '../../../store/users.ts'
 import { CONTINUATIONS, type Continued, type LostLines } from '../commands/journal-files.ts'
+import { PROOFS, type Proof } from './proofs.ts'
 import type { Hash, Head, Remains } from './salvage-lines.ts'
 
 /** `after` and `before` are the times of the records around the lost lines. */
@@ -21,10 +23,9 @@ export interface Loss extends LostLines {
 /** A record that was read, but does not fit. */
 export interface Unplaced extends JournalRecord { readonly why: string }
 
-/** Types that change neither users nor passwords. */
-const HARMLESS = /^(entry|entries|fields|token|tokens|journal)\./
+/** Of any record: `null,` in the list of a compaction, as base64. */
 const LEAST_ROW_BYTES = 6
-/** The most ids to leave out for lines lost at the end. */
+/** The most ids to leave out for lost lines that no later record bounds. */
 const MOST_FREE = { entries: 1_000_000, users: 100_000 }
 const FILL_ROWS = 2_000
 
@@ -37,23 +38,23 @@ export class Salvaging {
   lines = 0
   opened = 0
   last = 0
-  head: string = FIRST_HASH
   until: string | null = null
-  mayLackUsers = false
-  mayLackChanges = false
+  /** Lost lines may have given ids beyond the newest that is known. */
+  mayLackIds = false
   readonly #keys: KeyFinder
   #noted: string | undefined
-  /** The last hash that was read: the next line follows that, or the last opened line. */
+  /** Of opened lines, by number. */
+  readonly #hashes: string[] = [FIRST_HASH]
+  /** The hash that was read last, or that of the line that was opened last. */
   #hash: string = FIRST_HASH
-  /** The line before the next hash, if its key is missing, and if it follows without a gap. */
+  /** The line before the next hash, if its key is missing. */
   #locked: Line | undefined
-  #next: Pick<Head, 'end' | 'seq'> | undefined
-  /** Types of unopened lines. */
-  readonly #claims = new Map<number, string>()
-  /** The end of the last opened line, and of the lines that follow it without a gap. */
+  /** Where the newest record ends, with its own hash if that follows. */
   #end = 0
-  #seamlessEnd = 0
-  #seamlessLast = 0
+  /** Lines since the newest record that did not open, or belong before it. */
+  #unplacedLines = 0
+  /** Between records of which none is lost: what is there may have been the newest lines. */
+  #strayBytes = 0
   /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
 
@@ -62,8 +63,13 @@ export class Salvaging {
     this.#noted = noted === FIRST_HASH ? undefined : noted
   }
 
+  get head(): string { return this.#hashes[this.last]! }
+
   /** Whether the noted head was found, here or as the end of an earlier journal. */
   get hasHead(): boolean { return this.#noted === undefined }
+
+  /** Without removed users, and without those of whom only the number is known. */
+  get users(): readonly User[] { return [...this.state.users.values()].filter(({ id }) => this.#hasUser(id)) }
 
   take(remains: Remains): void {
     if ('hash' in remains) this.#takeHash(remains)
@@ -72,126 +78,111 @@ export class Salvaging {
 
   /** `nextId`: the operator knows that it is free. */
   end(bytes: number, nextId: number): void {
-    const isSeamless = this.#seamlessEnd === bytes && this.hasHead
-    const to = isSeamless ? this.#seamlessLast : null
-    if (to === null || to > this.last) this.#lose(to, Math.max(0, bytes - this.#end), null)
+    const isEndKnown = this.#end === bytes && this.#strayBytes === 0 && this.hasHead
+    if (!isEndKnown) this.#lose(null, Math.max(0, bytes - this.#end) + this.#strayBytes, null)
+    if (nextId > 1) this.mayLackIds = false
     for (const data of [...this.state.entries.entries()]) {
       if (ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || data[field] !== '')) continue
       const record = { seq: this.last, time: this.until!, type: 'entries.kept', by: null, data }
       this.unplaced.push({ ...record, why: 'a part of it is lost' })
-      this.#apply(event('entry.purged', null, { id: data.id }))
+      this.apply(event('entry.purged', null, { id: data.id }))
       this.gone.push([data.id, data.id])
     }
     for (const [hash, { user }] of [...this.state.tokens.entries()]) {
-      if (!this.#hasUser(user)) this.#apply(event('token.revoked', null, { hash }))
+      if (!this.#hasUser(user)) this.apply(event('token.revoked', null, { hash }))
     }
     const { entries, users } = this.state
     this.#fill('entries', Math.max(entries.size + Math.min(MOST_FREE.entries, this.#free.entries), nextId - 1))
     this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
   }
 
-  /** Revokes all tokens. If given a hash, also locks all users and gives their addresses. */
-  endAccess(lockedHash: string | undefined): readonly string[] {
-    const there = [...this.state.users.entries()].filter(([id]) => this.#hasUser(id))
-    for (const [id] of there) {
-      this.#apply(lockedHash === undefined ? event('tokens.revoked', null, { user: id })
-        : event('password.changed', null, { id, passwordHash: lockedHash }))
-    }
-    return lockedHash === undefined ? [] : there.map(([, { email }]) => email)
-  }
+  #hasUser(id: number): boolean { return this.state.users.get(id)?.passwordHash !== undefined }
 
-  #takeHead({ at, end, seq, type, line }: Head): void {
+  /** At the time of the newest record. */
+  apply({ type, by, data }: Event): void { this.state.apply({ seq: 0, time: this.until!, type, by, data }) }
+
+  #takeHead({ at, end, line }: Head): void {
     this.lines++
     this.#locked = undefined
     const record = line && this.#open(line)
-    if (record !== undefined) this.#follow(record, at, end)
-    else if (!this.#claims.has(seq)) this.#claims.set(seq, type)
-    const isNext = line !== undefined && (record !== undefined || seq === this.#seamlessLast + 1)
-    this.#next = isNext && at === this.#seamlessEnd ? { end, seq } : undefined
+    if (record !== undefined && record.seq > this.last) this.#follow(record, at, end)
+    else if (record === undefined || this.#hashes[record.seq] === undefined) this.#unplacedLines++
+    else if (at === this.#end) this.#end = end // repeated
   }
 
   #takeHash({ at, end, hash }: Hash): void {
-    const [locked, next] = [this.#locked, this.#next]
-    if (locked !== undefined && isChained({ ...locked, hash }, this.#hash)) this.missingKeys.add(locked.key)
-    if (at === this.#end + 1) this.#end = end + 1
-    if (at === (next?.end ?? NaN) + 1) {
-      this.#seamlessEnd = end + 1
-      this.#seamlessLast = Math.max(this.#seamlessLast, next!.seq)
+    if (this.#locked !== undefined && isChained({ ...this.#locked, hash }, this.#hash)) {
+      this.missingKeys.add(this.#locked.key)
     }
+    if (at === this.#end + 1 && hash === this.#hash) this.#end = end + 1
     this.#hash = hash
-    this.#locked = this.#next = undefined
+    this.#locked = undefined
   }
 
-  /** Undefined if the line follows neither hash, or its key is missing. */
+  /** Undefined if the line does not follow the line before it, or its key is missing. */
   #open(line: Line): JournalRecord | undefined {
     const { seq, time, type, by } = line
     const key = this.#keys.find(line.key)
-    if (key === undefined) this.#locked = line
-    for (const before of key === undefined ? [] : new Set([this.#hash, this.head])) {
-      try {
-        const data = openLine(line, before, key!)
-        this.#hash = hashOf(line, before)
-        return { seq, time, type, by, data }
-      } catch {
-        // the other hash may open it
-      }
+    if (key === undefined) {
+      this.#locked = line
+      return undefined
     }
-    return undefined
+    const before = this.#hashes[seq - 1] ?? this.#hash
+    const opened = openedBy(key, line, before)
+    if (opened === undefined) return undefined
+    this.#hash = hashOf(line, before)
+    const ended = CONTINUATIONS.has(type) ? (opened.data as Continued).head : undefined
+    if ([this.#hash, ended].includes(this.#noted)) this.#noted = undefined
+    return { seq, time, type, by, data: opened.data }
   }
 
   #follow(record: JournalRecord, at: number, end: number): void {
-    const { seq, time, type, data } = record
-    const ended = CONTINUATIONS.has(type) ? (data as Continued).head : undefined
-    if ([this.#hash, ended].includes(this.#noted)) this.#noted = undefined
-    if (seq <= this.last) return // repeated, or of an older copy
-    if (seq > this.last + 1) this.#lose(seq - 1, Math.max(0, at - this.#end), time)
+    const { seq, time } = record
+    const lost = seq - this.last - 1
+    const bytes = Math.max(0, at - this.#end)
+    if (lost > 0) this.#lose(seq - 1, bytes, time)
+    if (this.#unplacedLines > lost) this.#strayBytes += bytes
+    this.#unplacedLines = 0
     this.#end = end
-    this.#seamlessEnd = at
-    this.#seamlessLast = this.last = seq
-    this.head = this.#hash
+    this.#hashes[seq] = this.#hash
+    this.last = seq
     this.until = time
     this.opened++
     this.#reduce(record)
   }
 
-  /** `to` is null if unknown. */
+  /** `to` is null if unknown. What lost lines held is unknown: each byte of them may have given ids. */
   #lose(to: number | null, bytes: number, before: string | null): void {
     const from = this.last + 1
     this.losses.push({ from, to, bytes, after: this.until, before })
-    const types = to === null ? [''] : Array.from({ length: to - from + 1 }, (_, i) => this.#claims.get(from + i) ?? '')
-    this.mayLackUsers ||= types.some(type => !HARMLESS.test(type))
-    this.mayLackChanges ||= types.some(type => type === '' || isOfEntries(type))
-    this.#free.entries += idsIn(types, bytes, /^(entry|fields)\.created$/, /^$|^(entries|fields)\.(imported|kept)$/)
-    this.#free.users += idsIn(types, bytes, /^user\.added$/, /^$|^users\.kept$/)
-    this.#claims.clear()
+    const most = Math.max(to === null ? 1 : to - from + 1, Math.floor(bytes / LEAST_ROW_BYTES))
+    this.#free.entries += most
+    this.#free.users += most
+    this.mayLackIds = true
   }
 
   #reduce(record: JournalRecord): void {
-    const { type, data } = record
+    const { type, by, data } = record
     assertKnownEvent(type, data)
-    const before = idsBefore(record)
-    this.#fill('entries', before.entries)
-    this.#fill('users', before.users)
+    const proof = (PROOFS[type] as (data: unknown) => Proof)(data)
+    this.#fill('entries', proof.entries ?? 0)
+    this.#fill('users', Math.max(proof.users ?? 0, by ?? 0))
     // The address is taken again, so the record that removed its former user is lost.
     const former = type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
-    if (former !== undefined) this.#apply(event('user.removed', null, { id: former.id }))
+    if (former !== undefined) this.apply(event('user.removed', null, { id: former.id }))
     const { entries, users } = this.state
     const had = { entries: entries.size, users: users.size }
-    const user = userIn(record)
     try {
-      if (user !== undefined && !this.#hasUser(user)) throw new Error('its user is lost')
-      this.#apply(record)
+      if (proof.needs !== undefined && !this.#hasUser(proof.needs)) throw new Error('its user is lost')
+      this.apply(record)
     } catch (error) {
       this.unplaced.push({ ...record, why: (error as Error).message })
     }
-    if (entries.size > had.entries) this.#free.entries = 0
+    if (entries.size > had.entries) {
+      this.#free.entries = 0
+      this.mayLackIds = false
+    }
     if (users.size > had.users) this.#free.users = 0
-  }
-
-  #hasUser(id: number): boolean { return this.state.users.get(id)?.passwordHash !== undefined }
-
-  #apply({ type, by, data }: Pick<JournalRecord, 'type' | 'by' | 'data'>): void {
-    this.state.apply({ seq: 0, time: this.until!, type, by, data })
   }
 
   #fill(what: 'entries' | 'users', upTo: number): void {
@@ -200,32 +191,16 @@ export class Salvaging {
     if (what === 'entries' && upTo >= from) this.gone.push([from, upTo])
     for (let first = from; first <= upTo; first += FILL_ROWS) {
       const rows = Array.from({ length: Math.min(FILL_ROWS, upTo - first + 1) }, () => null)
-      this.#apply(what === 'entries' ? event('entries.kept', null, { first, entries: rows })
+      this.apply(what === 'entries' ? event('entries.kept', null, { first, entries: rows })
         : event('users.kept', null, { first, users: rows }))
     }
   }
 }
 
-/** The most ids that lost lines gave: of `many`, as many as their bytes could hold. The type '' is unknown. */
-function idsIn(types: readonly string[], bytes: number, one: RegExp, many: RegExp): number {
-  if (types.some(type => many.test(type))) return Math.max(types.length, Math.floor(bytes / LEAST_ROW_BYTES))
-  return types.filter(type => one.test(type)).length
-}
-
-/** This user must exist, else the record is put aside. */
-function userIn({ type, data }: Pick<JournalRecord, 'type' | 'data'>): number | undefined {
-  if (type === 'token.issued') return (data as KeptToken).user
-  return type.startsWith('password.') || type === 'user.changed' ? (data as Events['user.changed']).id : undefined
-}
-
-/** The record proves that ids up to these were given before. */
-function idsBefore({ type, data }: Pick<JournalRecord, 'type' | 'data'>): { entries: number, users: number } {
-  const { id = 0, first = 1, user = 0, tokens = [] } = data as {
-    readonly id?: number, readonly first?: number, readonly user?: number, readonly tokens?: readonly KeptToken[]
+function openedBy(key: Key, line: Line, before: string): { readonly data: unknown } | undefined {
+  try {
+    return { data: openLine(line, before, key) }
+  } catch {
+    return undefined
   }
-  if (type === 'users.kept') return { entries: 0, users: first - 1 }
-  if (type === 'user.added') return { entries: 0, users: id - 1 }
-  if (/\.created$/.test(type)) return { entries: id - 1, users: 0 }
-  if (isOfEntries(type)) return { entries: Math.max(id, first - 1), users: 0 }
-  return { entries: 0, users: tokens.reduce((newest, token) => Math.max(newest, token.user), Math.max(id, user)) }
 }

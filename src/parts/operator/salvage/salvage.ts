@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
 import { locationOf } from '../../../journal/folder.ts'
-import { REWRITTEN } from '../../../journal/journal.ts'
+import { REWRITTEN, type Event } from '../../../journal/journal.ts'
 import { readKeyFile, type KeyFinder, type Keyring } from '../../../journal/keys.ts'
 import { isoTime, nonces } from '../../../journal/line.ts'
+import { event } from '../../../store/events.ts'
+import type { User } from '../../../store/users.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
@@ -34,13 +36,16 @@ interface Salvage {
   readonly onProgress: (what: string, share: number) => void
 }
 
-interface Salvaged {
+interface Rebuilt {
   readonly made: Salvaging
-  readonly records: number
-  readonly head: string
   readonly unreadableBytes: number
   readonly lockedUsers: readonly string[]
   readonly tokensLeftOut: number
+}
+
+interface Salvaged extends Rebuilt {
+  readonly records: number
+  readonly head: string
   readonly aside: string | undefined
 }
 
@@ -58,18 +63,24 @@ export function openable(
   return { made, bytes, unreadableBytes }
 }
 
-/** Records that do not fit go to `FILE.unplaced.jsonl`. Throws an `OperatorError` if no line opens. */
-export async function salvage(given: Salvage): Promise<Salvaged> {
-  const { files, source, target, keys, keepsAccess, nextId, head, onProgress } = given
-  const { made, bytes, unreadableBytes } =
-    openable(files, source, keys, head, share => onProgress('reading what is left', share))
+/** The state of the new journal. Throws an `OperatorError` if no line opens. */
+export function rebuild(given: Omit<Salvage, 'target'>): Rebuilt {
+  const { files, source, keys, keepsAccess, nextId, head, onProgress } = given
+  const found = openable(files, source, keys, head, share => onProgress('reading what is left', share))
+  const { made, bytes } = found
   if (made.opened === 0) throw new OperatorError(`${source}: ${whyNothing(bytes, made)}`)
   made.end(bytes, nextId)
-  const { state, losses, unplaced } = made
-  const tokens = state.tokens.size
-  const endsAccess = losses.length > 0 && !keepsAccess
-  const lockedUsers = endsAccess ? made.endAccess(made.mayLackUsers ? lockedHash() : undefined) : []
-  const tokensLeftOut = tokens - state.tokens.size
+  const tokens = made.state.tokens.size
+  const locked = made.losses.length > 0 && !keepsAccess ? made.users : []
+  for (const one of ownEvents(locked)) made.apply(one)
+  return { ...found, lockedUsers: locked.map(({ email }) => email), tokensLeftOut: tokens - made.state.tokens.size }
+}
+
+/** Records that do not fit go to `FILE.unplaced.jsonl`. Throws as `rebuild`. */
+export async function salvage(given: Salvage): Promise<Salvaged> {
+  const { files, source, target, keys, onProgress } = given
+  const rebuilt = rebuild(given)
+  const { made, made: { state, losses, unplaced } } = rebuilt
   const data: Continued = {
     why: 'salvaged', head: made.head, records: made.last, time: made.until, source, opened: made.opened,
     lost: losses.slice(0, MAX_NAMED).map(({ from, to, bytes }) => ({ from, to, bytes }))
@@ -85,13 +96,18 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
       for (; step.done !== true; step = steps.next()) onProgress('writing the new journal', step.value)
       return step.value
     }, files)
-    return { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside }
+    return { ...rebuilt, records, head, aside }
   } catch (error) {
     if (aside !== undefined) files.remove(aside)
     throw error
   } finally {
     onProgress('', 1)
   }
+}
+
+/** What the new journal says beyond the records that were read. */
+function * ownEvents(locked: readonly User[]): Generator<Event, void, void> {
+  for (const { id } of locked) yield event('password.changed', null, { id, passwordHash: lockedHash() })
 }
 
 function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
@@ -109,20 +125,21 @@ function lockedHash(): string {
 
 function report({ terminal, flags }: Context, source: string, target: string, salvaged: Salvaged): number {
   const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
-  const { losses, unplaced, state: { entries, users, tokens }, lines, opened, until, hasHead, mayLackChanges } = made
+  const { losses, unplaced, state: { entries, tokens }, lines, opened, until, hasHead, mayLackIds } = made
   const lostLines = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
+  const isEndKnown = losses.every(({ to }) => to !== null)
   const missingKeys = [...made.missingKeys]
   const gone = made.gone.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`).join(',')
-  const userCount = [...users.values()].filter(({ passwordHash }) => passwordHash !== undefined).length
+  const users = made.users.length
   const result = {
-    source, path: target, records, head, lines, opened, lost: losses, lostLines, unreadableBytes, missingKeys,
-    entries: entries.count, gone, mayLackChanges, users: userCount, lockedUsers, tokens: tokens.size, tokensLeftOut,
-    until, nextId: entries.size + 1, unplaced: unplaced.length, ...aside !== undefined && { unplacedFile: aside },
+    source, path: target, records, head, lines, opened, lost: losses, lostLines, isEndKnown, unreadableBytes,
+    missingKeys, entries: entries.count, gone, users, lockedUsers, tokens: tokens.size, tokensLeftOut, until,
+    nextId: entries.size + 1, mayLackIds, unplaced: unplaced.length, ...aside !== undefined && { unplacedFile: aside },
     ...flags['head'] !== undefined && { noted: hasHead }
   }
   const when = (condition: unknown, line: string): string[] => condition ? [line] : []
   terminal.show(result, [
-    `lines    ${lines} found, ${opened} opened, ${lostLines} known to be lost`,
+    `lines    ${lines} found, ${opened} opened, ${lostLines}${isEndKnown ? '' : ' or more'} lost`,
     ...when(unreadableBytes, `device   ${unreadableBytes} bytes could not be read, and count as zeros`),
     ...losses.slice(0, MAX_SHOWN).map(shownLoss),
     ...when(losses.length > MAX_SHOWN, `         and ${losses.length - MAX_SHOWN} more, which --json names`),
@@ -130,12 +147,13 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
     ...missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
     `entries  ${entries.count}`,
     ...when(gone, `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`),
-    ...when(mayLackChanges, '         any entry may show an older value, since changes may be lost'),
-    `users    ${userCount}`,
+    ...when(losses.length, '         any entry may show an older value, since changes may be lost'),
+    `users    ${users}`,
     ...when(lockedUsers.length, `         these need a new password: ${shortened(lockedUsers.join(', '))}`),
     `tokens   ${tokens.size}`,
     ...when(tokensLeftOut, `         ${tokensLeftOut} were ended, since they may have been revoked`),
     `until    ${until}`, `next id  ${entries.size + 1}`,
+    ...when(mayLackIds, '         if bytes of lost lines are gone, they may have given this id: then use --next-id'),
     ...when(aside, `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`),
     `journal  ${target}: ${records} records, head ${head}`
   ])
@@ -143,7 +161,7 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
 }
 
 function shownLoss({ from, to, bytes, after, before }: Loss): string {
-  if (to === null) return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes are no line`
+  if (to === null) return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes do not open`
   const where = before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
   return `lost     ${from === to ? from : `${from} to ${to}`}, ${where}, ${bytes} bytes`
 }
