@@ -21,6 +21,7 @@ const SENTENCES = {
   'input-invalid': 'the input is not valid',
   'entry-too-large': 'the entry would be too large, and nothing was changed',
   'entry-changed': 'the entry has changed since it was read, and nothing was done',
+  'move-forbidden': 'to move an entry to another group takes the ability to delete, too, and nothing was changed',
   'queue-full': 'too many changes wait for the journal',
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
   'hashes-busy': 'too many passwords wait to be checked',

@@ -15,6 +15,8 @@ export const MAX_SMALL_PIECES: number = 256
 export const SMALL_PIECE_BYTES: number = 64
 /** RFC 5321 §4.5.3.1. */
 export const MAX_EMAIL_CHARACTERS: number = 254
+/** Of a group's name. */
+export const MAX_GROUP_CHARACTERS: number = 64
 export const MAX_JSON_DEPTH_LEVELS: number = 64
 /** More than usual bodies can have. */
 export const MAX_JSON_KEYS: number = 10_000

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/route.ts'
-import type { Session } from './store/session.ts'
+import type { Session } from './store/users.ts'
 
 /** Messages and the access log. */
 export interface Log {

@@ -109,7 +109,7 @@ async function compose(
     : new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
   const stopping = new AbortController()
-  let routes: readonly Route[] = entryRoutes(store, prefix)
+  let routes: readonly Route[] = entryRoutes(store, prefix, abilities.get('deletePassword'))
   if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, loginLimit, tokenTtlMinutes)]
   let listener: Listener | undefined
   const context = {

@@ -115,6 +115,8 @@ const BUSY_FAILURES: readonly FailureCode[] = [
 /** Undefined if unexpected, or not for clients. */
 export function failureReply(error: unknown, storingFailed: string | undefined): Reply | undefined {
   if (!(error instanceof Failure)) return undefined
+  if (error.code === 'input-invalid' && error.errors !== undefined) return invalid(error.errors)
+  if (error.code === 'move-forbidden') return FORBIDDEN
   if (error.code === 'entry-changed') return PRECONDITION_FAILED
   if (error.code === 'entry-too-large') return TOO_LARGE
   if (BUSY_FAILURES.includes(error.code)) return BUSY

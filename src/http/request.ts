@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
-import { covers, type Session } from '../store/session.ts'
+import { covers, type Session } from '../store/users.ts'
 import { bodyKind, bodyOf, discard, isRestShort, ListenerRequest } from './body.ts'
 import {
   clientAddress, clientKey, isFromOtherSite, isHostAllowed, isTrusted, peerOf, type AddressSet, type Peer
@@ -87,7 +87,7 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
       asked.session = sessionOf(options, head)
     }
     assertMay(options, asked.session, route)
-    const refusal = route.before?.(id)
+    const refusal = route.before?.(id, asked.session)
     if (refusal !== undefined) throw refusal
     let body: unknown
     if (route.shape !== undefined) {

@@ -1,6 +1,6 @@
 /** Routes, and the router that finds them. */
 import { Failure } from '../errors.ts'
-import type { Session } from '../store/session.ts'
+import type { Session } from '../store/users.ts'
 import type { Shape, Shaped } from '../store/validate.ts'
 import type { Head } from './head.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -34,8 +34,8 @@ export interface Route<Body = unknown> {
   readonly limit?: RateLimit | undefined
   /** Without a shape, the body is not read. */
   readonly shape?: Shape
-  /** Answers before the body is read: an unknown id precedes a body's faults. */
-  readonly before?: (id: number) => Reply | undefined
+  /** Answers before the body is read: an id that is unknown, or out of sight, precedes a body's faults. */
+  readonly before?: (id: number, session: Session | undefined) => Reply | undefined
   /** The 500's message if the journal fails. */
   readonly storingFailed?: string
   /** May throw a reply. */

@@ -1,10 +1,11 @@
 /** The five operations (contract §1, §9), and login and logout of the protected configuration (§5). */
-import { TEXTS } from '../contract.ts'
+import { OPERATIONS, TEXTS } from '../contract.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, type Accounts } from '../store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry, type Precondition } from '../store/commands.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
 import type { Commits } from '../store/store.ts'
+import { covers, sees } from '../store/users.ts'
 import { email, textUpTo } from '../store/validate.ts'
 import { clientKey } from './client.ts'
 import type { Head } from './head.ts'
@@ -40,12 +41,16 @@ export function preconditionIn({ 'if-match': tags }: Head): Precondition | undef
     tags.trim() === '*' || (TAGS.test(tags) && new RegExp(`(?<!W/)"${tag()}"`).test(tags))
 }
 
-export function unknownIdIn({ state }: Commits): (id: number) => Reply | undefined {
-  return id => state.entries.has(id) ? undefined : UNKNOWN
+/** The same answer for an id that no entry has, and for an entry out of sight. */
+export function unknownIdIn({ state }: Commits): NonNullable<Route['before']> {
+  return (id, session) =>
+    state.entries.has(id) && sees(session?.groups, state.entries.grupo(id)) ? undefined : UNKNOWN
 }
 
-/** `prefix` is an embedder's path. */
-export function entryRoutes(store: Commits, prefix: string = ''): readonly Route[] {
+/** `prefix` is an embedder's path; a move to another group takes the ability `deletes`, too. */
+export function entryRoutes(
+  store: Commits, prefix: string = '', deletes: string | undefined = OPERATIONS.deletePassword
+): readonly Route[] {
   const { state } = store
   const unknownId = unknownIdIn(store)
   return [
@@ -60,9 +65,9 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
     {
       // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
-      handle: ({ id }) => {
+      handle: ({ id, session }) => {
         const text = state.entries.text(id)
-        if (text === undefined) return UNKNOWN
+        if (text === undefined || unknownId(id, session) !== undefined) return UNKNOWN
         return entryReply(text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
       }
     },
@@ -80,7 +85,8 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       before: unknownId,
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, id, body, session }) => {
-        const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head))
+        const mayMove = session === undefined || deletes === undefined || covers(session.abilities, deletes)
+        const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head), mayMove)
         if (entry === undefined) return UNKNOWN
         const text = entryText(entry) // as of this change, not of another in the same write
         return entryReply(text, state.entries.tagOf(entry), '{"password":', BEHIND_UPDATED)
@@ -123,9 +129,9 @@ export function sessionRoutes(
         }
         const issued = await accounts.login(body.email, body.password, ttlMinutes, isGone)
         if (issued === undefined) return INVALID_CREDENTIALS
-        const { token, user, abilities, expires } = issued
+        const { token, user, abilities, groups, expires } = issued
         return {
-          ...jsonReply(200, { token, user: { ...user, abilities }, expires, status: 200 }),
+          ...jsonReply(200, { token, user: { ...user, abilities, groups }, expires, status: 200 }),
           logged: { user: user.id, token: hashOfToken(token) }
         }
       }

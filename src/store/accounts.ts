@@ -1,15 +1,15 @@
 /** Users and their tokens (contract §5). */
 import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
-import {
-  ADDRESS_SHAPE, assertPassword, CHANGE_SHAPE, invalid, TOKEN_SHAPE, USER_SHAPE, type Abilities
-} from './account-rules.ts'
 import { event } from './events.ts'
+import { GroupNames } from './groups.ts'
 import { PasswordHasher } from './passwords.ts'
-import { ANY_ABILITY, covers, tokenId, type Session } from './session.ts'
 import type { State } from './state.ts'
 import type { Commits } from './store.ts'
-import { isExpired, type Token, type User } from './users.ts'
+import {
+  ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, sees, TOKEN_SHAPE, tokenId,
+  USER_SHAPE, type Abilities, type GivenGroups, type Groups, type Session, type Token, type User
+} from './users.ts'
 import { shaped } from './validate.ts'
 
 interface AccountsOptions {
@@ -25,11 +25,11 @@ interface AccountsOptions {
 /** A user as clients see it. */
 export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 
-/** A user as the operator sees it. */
-export type ListedUser = PublicUser & Pick<User, 'abilities'>
+/** A user as the operator sees it; without `groups`: all of them. */
+export type ListedUser = PublicUser & Pick<User, 'abilities' | 'groups'>
 
-/** A token as the operator sees it; `id` begins its hash. */
-export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expires'> {
+/** A token as the operator sees it; `id` begins its hash; without `groups`: all of them. */
+export interface ListedToken extends Pick<Token, 'abilities' | 'groups' | 'issued' | 'expires'> {
   readonly id: string
   readonly email: string
   readonly name: string | null
@@ -41,6 +41,7 @@ export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expir
 export interface Issued {
   readonly token: string
   readonly abilities: readonly string[]
+  readonly groups?: Groups
   readonly user: PublicUser
   readonly expires: string | null
 }
@@ -55,6 +56,17 @@ function stillAs({ id, passwords }: User): (state: State) => User | undefined {
     const now = users.get(id)
     return now?.passwordHash !== undefined && now.passwords === passwords ? now : undefined
   }
+}
+
+/** Copied. Absent stays absent, and an empty list stays a list. */
+function groupsIn(groups: Groups): { readonly groups?: readonly string[] } {
+  return groups === undefined ? {} : { groups: [...groups] }
+}
+
+function groupsOf({ user, groups }: Token, users: State['users']): Groups { return groups ?? users.get(user)!.groups }
+
+function listed({ id, email, name, abilities, groups }: Omit<User, 'passwordHash' | 'passwords'>): ListedUser {
+  return { id, email, name, abilities: [...abilities], ...groupsIn(groups) }
 }
 
 /** Throws `input-invalid`. */
@@ -85,18 +97,21 @@ export class Accounts {
 
   get #state(): State { return this.#store.state }
 
-  /** Undefined if the address is taken. The name defaults to the address, the abilities to none. */
+  /** Undefined if the address is taken. The name defaults to the address, the abilities to none, `groups` to all. */
   async addUser(
-    email: string, name: string | undefined, abilities: Abilities, password: string
+    email: string, name: string | undefined, abilities: Abilities, password: string, groups?: GivenGroups
   ): Promise<ListedUser | undefined> {
-    const given = shaped(USER_SHAPE, { email, name, abilities, password })
+    const given = shaped(USER_SHAPE, { email, name, abilities, password, groups })
     this.#assertKnown(given.abilities)
     const passwordHash = await this.#hash(email, password)
     return this.#store.commitAlone<ListedUser | undefined>(() => {
       if (this.#state.userOf(email) !== undefined) return [[], undefined]
       const id = this.#state.users.size + 1
-      const user = { id, email: email.toLowerCase(), name: given.name ?? email, abilities: given.abilities ?? [] }
-      return [[event('user.added', null, { ...user, passwordHash })], { ...user, abilities: [...user.abilities] }]
+      const user = {
+        id, email: email.toLowerCase(), name: given.name ?? email, abilities: given.abilities ?? [],
+        ...groupsIn(this.#spelled(given.groups) ?? undefined)
+      }
+      return [[event('user.added', null, { ...user, passwordHash })], listed(user)]
     })
   }
 
@@ -121,11 +136,17 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('user.removed', null, { id }))
   }
 
-  /** Narrows the user's tokens to new abilities; false for an unknown address. */
-  async changeUser(email: string, name: string | undefined, abilities: Abilities): Promise<boolean> {
-    const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities })
+  /**
+   * What is undefined stays; null `groups` are all. Narrows the user's tokens, those with fewer groups for good. False
+   * for an unknown address.
+   */
+  async changeUser(
+    email: string, name: string | undefined, abilities: Abilities, groups?: GivenGroups
+  ): Promise<boolean> {
+    const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
     this.#assertKnown(changes.abilities)
-    return this.#record(byAddress(email), ({ id }) => event('user.changed', null, { id, ...changes }))
+    return this.#record(byAddress(email),
+      ({ id }) => event('user.changed', null, { id, ...changes, groups: this.#spelled(changes.groups) }))
   }
 
   /** Ends all tokens of a user (contract §5.7); false for an unknown address. */
@@ -146,13 +167,16 @@ export class Accounts {
       hash => event('token.revoked', null, { hash }))
   }
 
-  /** Undefined for an unknown address. `abilities` default to the user's; without `ttlMinutes` it never expires. */
+  /**
+   * Undefined for an unknown address. `abilities` default to the user's, `groups` to the user's at any time; without
+   * `ttlMinutes` it never expires.
+   */
   async issue(
-    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string
+    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string, groups?: Groups
   ): Promise<Issued | undefined> {
-    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name })
+    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
     this.#assertKnown(given.abilities)
-    return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null, given.name)
+    return this.#issue(byAddress(email), given, given.ttlMinutes, null)
   }
 
   /** Issues a token (contract §5.3); undefined for a wrong password and, after the same time, an unknown user. */
@@ -161,7 +185,7 @@ export class Accounts {
   ): Promise<Issued | undefined> {
     const user = this.#state.userOf(email)
     const isRight = await this.#hasher.verify(password, user?.passwordHash, isGone)
-    return isRight && user !== undefined ? this.#issue(stillAs(user), undefined, ttlMinutes, user.id) : undefined
+    return isRight && user !== undefined ? this.#issue(stillAs(user), {}, ttlMinutes, user.id) : undefined
   }
 
   /** Undefined if the token is unknown, revoked or expired. */
@@ -172,22 +196,25 @@ export class Accounts {
     const nowMs = this.#wallMs()
     if (found === undefined || isExpired(found, nowMs)) return undefined
     found.usedMs = nowMs
-    return { user: found.user, hash, abilities: found.abilities }
+    const { user, abilities } = found
+    return { user, hash, token: found, abilities, groups: groupsOf(found, this.#state.users) }
   }
 
   users(): ListedUser[] {
     return [...this.#state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
-      .map(({ id, email, name, abilities }) => ({ id, email, name, abilities: [...abilities] }))
+      .map(listed)
   }
 
   tokens(): ListedToken[] {
     const nowMs = this.#wallMs()
     const { tokens, users } = this.#state
     return [...tokens].filter(([, token]) => !isExpired(token, nowMs))
-      .map(([hash, { user, abilities, issued, expires, name = null, usedMs }]) => {
+      .map(([hash, token]) => {
+        const { user, abilities, issued, expires, name = null, usedMs } = token
         const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
         const { email } = users.get(user)!
-        return { id: tokenId(hash), email, name, abilities: [...abilities], issued, expires, lastUsed }
+        const rights = { abilities: [...abilities], ...groupsIn(groupsOf(token, users)) }
+        return { id: tokenId(hash), email, name, ...rights, issued, expires, lastUsed }
       })
   }
 
@@ -195,6 +222,14 @@ export class Accounts {
     const known = this.#abilities
     if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one))) return
     throw invalid('abilities', `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
+  }
+
+  /** The first spelling that the journal has stands; a name given twice counts once. */
+  #spelled<G extends GivenGroups>(groups: G): G | readonly string[] {
+    if (!groups) return groups
+    const names = new GroupNames(this.#state.names)
+    const numbers = new Set(groups.map(given => names.numberOf(names.spelled(given))))
+    return [...numbers].map(number => names.nameOf(number)!)
   }
 
   async #hash(email: string, password: string, isGone?: () => boolean): Promise<string> {
@@ -212,28 +247,35 @@ export class Accounts {
   }
 
   async #issue(
-    find: (state: State) => User | undefined, wanted: Abilities, ttlMinutes: number | undefined, by: number | null,
-    name?: string
+    find: (state: State) => User | undefined,
+    wanted: { readonly abilities?: Abilities, readonly groups?: GivenGroups, readonly name?: string | undefined },
+    ttlMinutes: number | undefined, by: number | null
   ): Promise<Issued | undefined> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
     let ended: readonly string[] = []
     const made = await this.#store.commitAlone<Issued | undefined>(() => {
       const user = find(this.#state)
       if (user === undefined) return [[], undefined]
-      if (wanted?.every(ability => covers(user.abilities, ability)) === false) {
+      if (wanted.abilities?.every(ability => covers(user.abilities, ability)) === false) {
         throw invalid('abilities', 'a token may do no more than its user; user list shows what that is')
+      }
+      const groups = this.#spelled(wanted.groups) ?? undefined
+      if (groups?.every(group => sees(user.groups, group)) === false) {
+        throw invalid('groups', 'a token may see no more than its user; user list shows what that is')
       }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
-      const abilities = [...wanted ?? user.abilities]
+      const abilities = [...wanted.abilities ?? user.abilities]
       const issued = new Date(nowMs).toISOString()
-      const named = name === undefined ? {} : { name }
-      const data = { hash: hashOfToken(token), user: user.id, abilities, issued, expires, ...named }
+      const named = wanted.name === undefined ? {} : { name: wanted.name }
+      const data = {
+        hash: hashOfToken(token), user: user.id, abilities, ...groupsIn(groups), issued, expires, ...named
+      }
       ended = by === null ? [] : this.#beyondBound(user.id, nowMs)
-      const { id, email, name: userName } = user
+      const { id, email, name } = user
       return [
         [...ended.map(hash => event('token.revoked', null, { hash })), event('token.issued', by, data)],
-        { token, abilities: [...abilities], user: { id, email, name: userName }, expires }
+        { token, abilities: [...abilities], ...groupsIn(groups ?? user.groups), user: { id, email, name }, expires }
       ]
     })
     for (const hash of ended) {

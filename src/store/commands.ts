@@ -6,39 +6,52 @@ import {
   changedEntry, ENTRY_FIELDS, entryOf, hasMore, type Entry, type EntryChanges, type EntryFields
 } from './entry.ts'
 import { event } from './events.ts'
-import type { Session } from './session.ts'
 import type { Draft } from './state.ts'
 import type { Commits } from './store.ts'
+import { invalid, sees, type Groups, type Session } from './users.ts'
 
 export type Precondition = (entry: Entry, tag: () => string) => boolean
 
-/** Rejects with `entry-too-large`. */
+/**
+ * In the only group of `by`, if it has one and none is given. Rejects with `entry-too-large`, and with `input-invalid`
+ * for a group out of sight.
+ */
 export function createEntry(commits: Commits, fields: EntryFields, by: Session | null): Promise<Entry> {
   return commits.commit(draft => {
-    const entry = entryOf(draft.size + 1, fields, 1)
+    const [only, ...others] = by?.groups ?? []
+    const grupo = grupoOf(draft, fields.grupo || (others.length === 0 ? only : undefined), by?.groups)
+    const entry = entryOf(draft.size + 1, { ...fields, grupo }, 1)
     assertFits(entry)
     const { status, ...made } = entry
     return [[event(hasMore(made) ? 'fields.created' : 'entry.created', by?.user ?? null, made)], entry]
   }, by, lengthOf(fields))
 }
 
-/** As `createEntry` and `deleteEntry`; undefined for an unknown id. */
+/**
+ * As `createEntry` and `deleteEntry`; undefined for an unknown id. Rejects with `move-forbidden` if the group would be
+ * another one and `mayMove` is false.
+ */
 export function updateEntry(
-  commits: Commits, id: number, fields: EntryChanges, by: Session | null, isExpected?: Precondition
+  commits: Commits, id: number, given: EntryChanges, by: Session | null, isExpected?: Precondition,
+  mayMove: boolean = true
 ): Promise<Entry | undefined> {
   return commits.commit(draft => {
-    const old = expectedEntry(draft, id, isExpected)
-    const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== (old?.[field] ?? ''))
-    if (old === undefined || changed.length === 0) return [[], old]
+    const old = expectedEntry(draft, id, by, isExpected)
+    if (old === undefined) return [[], undefined]
+    const fields = given.grupo === undefined ? given
+      : { ...given, grupo: grupoOf(draft, given.grupo, by?.groups) ?? '' }
+    const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== (old[field] ?? ''))
+    if (changed.length === 0) return [[], old]
+    if (!mayMove && changed.includes('grupo')) throw new Failure('move-forbidden', `entry ${id}`)
     const changes: EntryChanges = Object.fromEntries(changed.map(field => [field, fields[field]]))
     const entry = changedEntry(old, changes)
     assertFits(entry)
     const type = hasMore(changes) ? 'fields.updated' : 'entry.updated'
     return [[event(type, by?.user ?? null, { id, ...changes })], entry]
-  }, by, lengthOf(fields))
+  }, by, lengthOf(given))
 }
 
-/** False for an unknown id. Rejects with `entry-changed` if it is not as expected. */
+/** False for an unknown id, and for one out of sight of `by`. Rejects with `entry-changed` if it is not as expected. */
 export function deleteEntry(
   commits: Commits, id: number, by: Session | null, isExpected?: Precondition
 ): Promise<boolean> {
@@ -57,16 +70,28 @@ function setStatus(
   by: Session | null, isExpected: Precondition | undefined
 ): Promise<boolean> {
   return commits.commit(draft => {
-    const old = expectedEntry(draft, id, isExpected)
+    const old = expectedEntry(draft, id, by, isExpected)
     const isChange = old !== undefined && old.status !== status
     return [isChange ? [event(type, by?.user ?? null, { id })] : [], old !== undefined]
   }, by)
 }
 
-function expectedEntry(draft: Draft, id: number, isExpected: Precondition = () => true): Entry | undefined {
+/** Judged in the turn of the change, since an earlier change may have moved the entry. Out of sight is unknown. */
+function expectedEntry(
+  draft: Draft, id: number, by: Session | null, isExpected: Precondition = () => true
+): Entry | undefined {
   const entry = draft.get(id)
-  if (entry === undefined || isExpected(entry, () => draft.tagOf(entry))) return entry
+  if (entry === undefined || !sees(by?.groups, entry.grupo)) return undefined
+  if (isExpected(entry, () => draft.tagOf(entry))) return entry
   throw new Failure('entry-changed', `entry ${id}`)
+}
+
+/** As the journal spells it; none for an empty text. Throws `input-invalid` for a group out of sight. */
+function grupoOf(draft: Draft, given: string | undefined, groups: Groups): string | undefined {
+  const grupo = given ? draft.names.spelled(given) : undefined
+  if (sees(groups, grupo)) return grupo
+  const one = groups!.length === 0 ? 'a group of yours, and you have none' : `one of ${groups!.join(', ')}`
+  throw invalid('grupo', `The grupo field must be ${one}.`)
 }
 
 /** In UTF-16 units. */

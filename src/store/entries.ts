@@ -2,6 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
+import { GroupNames } from './groups.ts'
 import { PagedList, pageOf, type Pages } from './paged-list.ts'
 
 /** Ids count from 1 without gaps. */
@@ -32,10 +33,15 @@ export class Entries implements EntryTable, Pages {
   readonly #changedMs: number[] = [NaN]
   /** By id: the fields that nobody is answered, as JSON. */
   readonly #beside = new Map<number, string>()
+  /** By id: the number of its group's name. */
+  readonly #groups: number[] = [0]
+  readonly #names: GroupNames
   readonly #pages: Page[] = []
   readonly #list = new PagedList(this, id => this.isActive(id) ? this.#texts[id] : undefined)
   #deleted = 0
   #purged = 0
+
+  constructor(names: GroupNames = new GroupNames()) { this.#names = names }
 
   get size(): number { return this.#texts.length - 1 }
 
@@ -58,6 +64,8 @@ export class Entries implements EntryTable, Pages {
     return beside === undefined ? entry : changedEntry(entry, JSON.parse(beside))
   }
 
+  grupo(id: number): string | undefined { return this.#names.nameOf(this.#groups[id] ?? 0) }
+
   /** Milliseconds since 1970. */
   changedMs(id: number): number | undefined {
     const changedMs = this.#changedMs[id] ?? NaN
@@ -78,6 +86,7 @@ export class Entries implements EntryTable, Pages {
   set(entry: Entry, changedMs: number = this.#changedMs[entry.id] ?? NaN): void {
     this.#put(entry.id, entryText(entry))
     this.#changedMs[entry.id] = changedMs
+    this.#groups[entry.id] = this.#names.numberOf(entry.grupo)
     const beside = textBeside(entry)
     if (beside === '') this.#beside.delete(entry.id)
     else this.#beside.set(entry.id, beside)
@@ -87,6 +96,7 @@ export class Entries implements EntryTable, Pages {
     if (id <= this.size && !this.has(id)) return
     this.#put(id, undefined)
     this.#changedMs[id] = NaN
+    this.#groups[id] = 0
     this.#beside.delete(id)
     this.#purged++
   }

@@ -2,6 +2,7 @@
  * What an entry is (contract §2); all else that knows fields derives from this file. Optional fields are beyond the
  * contract.
  */
+import { grupo, GRUPO_PATTERN } from './groups.ts'
 import { otpIn } from './totp.ts'
 import { also, clearable, optional, text, type Rule } from './validate.ts'
 
@@ -12,6 +13,8 @@ export interface AnsweredFields {
   readonly usuario: string
   readonly url?: string | undefined
   readonly notas?: string | undefined
+  /** The group: who has a list of groups sees the entries of those alone. */
+  readonly grupo?: string | undefined
 }
 
 /** With those that nobody is answered: they leave by the operator's commands alone. */
@@ -62,6 +65,10 @@ export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   notas: {
     isRequired: false, isAnswered: true, flag: 'notes', value: '', isSecret: true,
     help: 'notes, in any number of lines', example: 'recovery code: 1234-5678'
+  },
+  grupo: {
+    isRequired: false, isAnswered: true, flag: 'group', value: 'G', isSecret: false, rule: grupo,
+    pattern: GRUPO_PATTERN, help: 'the group whose members see it', example: 'Operations'
   },
   otp: {
     isRequired: false, isAnswered: false, flag: 'otp', value: '', isSecret: true, rule: otp,

@@ -5,14 +5,15 @@ import type { EntryTable } from './entries.ts'
 import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type Entry, type EntryChanges, type EntryFields, type EntryRow
 } from './entry.ts'
-import { ANY_ABILITY, covers } from './session.ts'
-import type { KeptToken, KeptUser, Token, User } from './users.ts'
+import type { GroupNames } from './groups.ts'
+import { ANY_ABILITY, covers, sees, type KeptToken, type KeptUser, type Token, type User } from './users.ts'
 
 /** `changed`: when the password was set, ISO 8601. */
 export type KeptRow = EntryRow & { readonly changed?: string | undefined }
 
 export interface Tables {
   readonly entries: EntryTable
+  readonly names: Pick<GroupNames, 'add'>
   /** By id, from 1 without gaps. Removed users stay, without a password. */
   readonly users: Map<number, User>
   /** Without removed users. */
@@ -49,7 +50,11 @@ export interface Events {
   'entries.disclosed': { readonly command: string, readonly entries: number, readonly id?: number | undefined }
   'user.added': Id & KeptUser
   /** Narrows the user's tokens. */
-  'user.changed': Id & { readonly name?: string | undefined, readonly abilities?: readonly string[] | undefined }
+  'user.changed': Id & {
+    readonly name?: string | undefined, readonly abilities?: readonly string[] | undefined
+    /** Null: all. */
+    readonly groups?: readonly string[] | null | undefined
+  }
   /** Ends the user's tokens, as a new password does. */
   'user.removed': Id
   'password.changed': Id & { readonly passwordHash: string }
@@ -83,7 +88,8 @@ interface EventType<D> {
 
 const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
-const TOKEN = ['hash', 'user', 'abilities', 'issued', 'expires', 'name'] as const
+const USER = ['email', 'name', 'abilities', 'groups', 'passwordHash'] as const
+const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 const PASSWORD = ['id', 'passwordHash'] as const
 
 const created: Reduce<Events['entry.created']> = ({ entries }, data, timeMs) => {
@@ -122,20 +128,24 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   'fields.kept': { fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status', 'changed']], reduce: kept },
   'entries.disclosed': { fields: ['command', 'entries', 'id'], reduce: nothing },
   'user.added': {
-    fields: ['id', 'email', 'name', 'abilities', 'passwordHash'],
-    reduce: ({ users, addresses }, { id, email, name, abilities, passwordHash }) => {
-      assertNext(users, id)
-      if (addresses.has(email)) throw new Error(`user ${id} has another user's address`)
-      users.set(id, { id, email, name, abilities, passwordHash, passwords: 1 })
-      addresses.set(email, id)
+    fields: ['id', ...USER],
+    reduce: (tables, { id, email, name, abilities, groups, passwordHash }) => {
+      assertNext(tables.users, id)
+      if (tables.addresses.has(email)) throw new Error(`user ${id} has another user's address`)
+      addUser(tables, { id, email, name, abilities, groups, passwordHash, passwords: 1 })
     }
   },
   'user.changed': {
-    fields: ['id', 'name', 'abilities'],
-    reduce: ({ users, tokens }, { id, name, abilities }) => {
+    fields: ['id', 'name', 'abilities', 'groups'],
+    reduce: ({ users, tokens, names }, { id, name, abilities, groups }) => {
       const old = known(users, id)
-      users.set(id, { ...old, name: name ?? old.name, abilities: abilities ?? old.abilities })
-      if (abilities !== undefined) narrowTokens(tokens, id, abilities)
+      const user = {
+        ...old, name: name ?? old.name, abilities: abilities ?? old.abilities,
+        groups: groups === undefined ? old.groups : groups ?? undefined
+      }
+      users.set(id, user)
+      names.add(user.groups)
+      if (abilities !== undefined || groups !== undefined) narrowTokens(tokens, user)
     }
   },
   'user.removed': {
@@ -161,33 +171,29 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   },
   'token.issued': {
     fields: TOKEN,
-    reduce: ({ users, tokens }, { hash, user, abilities, issued, expires, name }, _timeMs, by) => {
-      known(users, user)
-      const more = { ...name !== undefined && { name }, ...by !== null && { isOfLogin: true as const } }
-      tokens.set(hash, { user, abilities, issued, expires, ...more })
+    reduce: (tables, { hash, user, abilities, groups, issued, expires, name }, _timeMs, by) => {
+      // A user's tokens come from logins, all others from the operator.
+      const isOfLogin = by !== null
+      const more = { ...groups && { groups }, ...name !== undefined && { name }, ...isOfLogin && { isOfLogin } }
+      addToken(tables, hash, { user, abilities, issued, expires, ...more })
     }
   },
   'token.revoked': { fields: ['hash'], reduce: ({ tokens }, { hash }) => { tokens.delete(hash) } },
   'tokens.revoked': { fields: ['user'], reduce: ({ tokens }, { user }) => endTokens(tokens, user) },
   'users.kept': {
-    fields: ['first', 'users'], rows: ['users', ['email', 'name', 'abilities', 'passwordHash']],
-    reduce: ({ users, addresses }, { first, users: kept }) => {
-      assertNext(users, first)
+    fields: ['first', 'users'], rows: ['users', USER],
+    reduce: (tables, { first, users: kept }) => {
+      assertNext(tables.users, first)
       for (const [i, user] of kept.entries()) {
         const id = first + i
-        users.set(id, { id, ...user ?? REMOVED, passwords: 1 })
-        if (user !== null) addresses.set(user.email, id)
+        if (user === null) tables.users.set(id, { id, ...REMOVED })
+        else addUser(tables, { id, ...user, passwords: 1 })
       }
     }
   },
   'tokens.kept': {
     fields: ['tokens'], rows: ['tokens', [...TOKEN, 'isOfLogin']],
-    reduce: ({ users, tokens }, { tokens: kept }) => {
-      for (const { hash, ...token } of kept) {
-        known(users, token.user)
-        tokens.set(hash, token)
-      }
-    }
+    reduce: (tables, { tokens }) => { for (const { hash, ...token } of tokens) addToken(tables, hash, token) }
   },
   'journal.begun': { fields: [], reduce: nothing },
   'journal.continued': { fields: CONTINUED, reduce: nothing },
@@ -196,7 +202,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
 }
 
 /** After a compaction, only the number is left. */
-const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined }
+const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined, passwords: 1 }
 
 const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
   fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
@@ -238,12 +244,25 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
   return value
 }
 
-function narrowTokens(tokens: Tables['tokens'], user: number, abilities: readonly string[]): void {
+function addUser({ users, addresses, names }: Tables, user: User): void {
+  users.set(user.id, user)
+  addresses.set(user.email, user.id)
+  names.add(user.groups)
+}
+
+function addToken({ users, tokens, names }: Tables, hash: string, token: Token): void {
+  known(users, token.user)
+  tokens.set(hash, token)
+  names.add(token.groups)
+}
+
+/** A new record for each token, even if it may do as much: see `Session.token`. */
+function narrowTokens(tokens: Tables['tokens'], { id, abilities: most, groups: seen }: User): void {
   for (const [hash, token] of tokens) {
-    if (token.user !== user) continue
-    const kept = covers(token.abilities, ANY_ABILITY) ? abilities
-      : token.abilities.filter(ability => covers(abilities, ability))
-    tokens.set(hash, { ...token, abilities: kept })
+    if (token.user !== id) continue
+    const abilities = covers(token.abilities, ANY_ABILITY) ? most : token.abilities.filter(one => covers(most, one))
+    const groups = token.groups?.filter(one => sees(seen, one))
+    tokens.set(hash, { ...token, abilities, ...groups !== undefined && { groups } })
   }
 }
 

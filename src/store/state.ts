@@ -4,11 +4,12 @@ import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from './entries.ts'
 import type { Entry } from './entry.ts'
 import { assertKnownEvent, isOfEntries, reduce, type Events, type Tables } from './events.ts'
-import { tokenId, type Session } from './session.ts'
-import { isExpired, type Token, type User } from './users.ts'
+import { GroupNames } from './groups.ts'
+import { isExpired, tokenId, type Session, type Token, type User } from './users.ts'
 
 export class State implements Tables {
-  readonly entries: Entries = new Entries()
+  readonly names: GroupNames = new GroupNames()
+  readonly entries: Entries = new Entries(this.names)
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
   readonly tokens: Map<string, Token> = new Map()
@@ -36,28 +37,32 @@ export class Draft implements EntryTable {
   readonly #state: State
   readonly #tables: Tables
   readonly #own = new Map<number, Entry | undefined>()
+  /** Those of the state, and of earlier changes of this write. */
+  readonly names: GroupNames
   readonly #revoked = new Set<string>()
   size: number
-  /** Roughly those of entries read. */
-  bytes = 0
+  /** Of the entries read so far, in characters or bytes: a write that reads much is as large as one that has much. */
+  readLength = 0
 
   constructor(state: State) {
-    const { entries, users, addresses, tokens } = state
+    const { users, addresses, tokens } = state
     this.#state = state
-    this.#tables = { entries: this, users, addresses, tokens }
-    this.size = entries.size
+    this.names = new GroupNames(state.names)
+    this.#tables = { entries: this, names: this.names, users, addresses, tokens }
+    this.size = state.entries.size
   }
 
   get(id: number): Entry | undefined {
     if (!this.#own.has(id)) {
       this.#own.set(id, this.#state.entries.get(id))
-      this.bytes += this.#state.entries.text(id)?.length ?? 0
+      this.readLength += this.#state.entries.text(id)?.length ?? 0
     }
     return this.#own.get(id)
   }
 
   set(entry: Entry): void {
     this.#own.set(entry.id, entry)
+    this.names.numberOf(entry.grupo)
     this.size = Math.max(this.size, entry.id)
   }
 
@@ -69,9 +74,10 @@ export class Draft implements EntryTable {
     return this.#revoked.has(hash) ? undefined : this.#state.tokens.get(hash)
   }
 
-  /** Throws `session-changed` if the token was revoked or narrowed. */
-  assertStands({ hash, abilities }: Session): void {
-    if (this.token(hash)?.abilities !== abilities) throw new Failure('session-changed', `token ${tokenId(hash)}`)
+  /** Throws `session-changed` if the token was revoked, or allows something else now. */
+  assertStands({ hash, token }: Session): void {
+    // Each change of what a token allows makes a new record.
+    if (this.token(hash) !== token) throw new Failure('session-changed', `token ${tokenId(hash)}`)
   }
 
   /** Ignores users: a command about users is alone in its write. */

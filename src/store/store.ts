@@ -8,7 +8,7 @@ import type { EncodedEvent, Journal, Status } from '../journal/journal.ts'
 import {
   MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS, MAX_GATHER_TURNS
 } from '../limits.ts'
-import type { Session } from './session.ts'
+import type { Session } from './users.ts'
 import { Draft, type State } from './state.ts'
 
 /**
@@ -166,7 +166,7 @@ export class Store {
     let bytes = 0
     let count = 0
     for (const waiting of this.#queue) {
-      const isFull = count >= most || events.length >= maxRecords || bytes + draft.bytes >= maxBytes
+      const isFull = count >= most || events.length >= maxRecords || bytes + draft.readLength >= maxBytes
       if (isFull || (count > 0 && waiting.kind !== 'command')) break
       count++
       try {

@@ -1,4 +1,12 @@
-/** Users and tokens as they are kept (contract §5). */
+/** Users, tokens and sessions (contract §5): what is kept, what it allows, and the rules for what is given. */
+import { Failure } from '../errors.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
+import { groupList } from './groups.ts'
+import { LONE_SURROGATE } from './passwords.ts'
+import { also, email, number, optional, shaped, text, texts, textUpTo, type Rule } from './validate.ts'
+
+/** Undefined means all groups; an empty list, none. */
+export type Groups = readonly string[] | undefined
 
 /** A user (contract §5). Removed users are kept to show the journal's `by`. */
 export interface User {
@@ -7,18 +15,21 @@ export interface User {
   readonly email: string
   readonly name: string
   readonly abilities: readonly string[]
+  readonly groups?: Groups
   /** A PHC string; undefined once removed. */
   readonly passwordHash: string | undefined
   /** How many so far. */
   readonly passwords: number
 }
 
-export type KeptUser = Pick<User, 'email' | 'name' | 'abilities'> & { readonly passwordHash: string }
+export type KeptUser = Pick<User, 'email' | 'name' | 'abilities' | 'groups'> & { readonly passwordHash: string }
 
-/** The token itself is kept nowhere. */
+/** The token itself is kept nowhere. Each change of what it allows makes a new record: see `Session.token`. */
 export interface Token {
   readonly user: number
   readonly abilities: readonly string[]
+  /** At most its user's; undefined: those of its user, whatever they become. */
+  readonly groups?: Groups
   /** ISO 8601; `expires` null: never. */
   readonly issued: string
   readonly expires: string | null
@@ -34,4 +45,73 @@ export type KeptToken = Omit<Token, 'usedMs'> & { readonly hash: string }
 
 export function isExpired({ expires }: Pick<Token, 'expires'>, wallMs: number): boolean {
   return expires !== null && Date.parse(expires) <= wallMs
+}
+
+const TOKEN_ID_DIGITS = 12
+
+export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
+
+/** The sender of a request, in the protected configuration. */
+export interface Session {
+  readonly user: number
+  /** The token's hash. */
+  readonly hash: string
+  /** As of the request: a change is made only if the token still has this very record. */
+  readonly token: Token
+  readonly abilities: readonly string[]
+  readonly groups: Groups
+}
+
+export const ANY_ABILITY = '*'
+
+/** Readers of entries may read the list without secrets. */
+const INCLUDED: { readonly [ability: string]: string } = { 'entry:list': 'password:read' }
+
+/** What may be done. */
+export function covers(has: readonly string[], wanted: string): boolean {
+  const wider = INCLUDED[wanted]
+  return has.includes(wanted) || has.includes(ANY_ABILITY) || (wider !== undefined && has.includes(wider))
+}
+
+/** To which entries. */
+export function sees(groups: Groups, grupo: string | undefined): boolean {
+  return groups === undefined || (grupo !== undefined && groups.includes(grupo))
+}
+
+/** Old passwords may be shorter. */
+const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (field, password) => {
+  if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`
+  if ([...password.normalize('NFC')].length >= MIN_LOGIN_PASSWORD_CHARACTERS) return undefined
+  return `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
+})
+
+type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
+export type Abilities = readonly string[] | undefined
+/** What is given for groups: null for all; undefined for all, too, or for no change. */
+export type GivenGroups = readonly string[] | null | undefined
+
+export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
+export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
+const RIGHTS: ShapeOf<{ name: string | undefined, abilities: Abilities, groups: GivenGroups }> =
+  { name: optional(text), abilities: optional(texts), groups: optional(groupList) }
+export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
+export const USER_SHAPE: typeof PASSWORD_SHAPE & typeof RIGHTS = { ...PASSWORD_SHAPE, ...RIGHTS }
+export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =
+  { ...CHANGE_SHAPE, ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+
+export function passwordFault(password: string, email: string): string | undefined {
+  return newPassword.fault('password', password) ??
+    // The address is the first guess.
+    (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
+}
+
+/** Throws `input-invalid`. */
+export function assertPassword(email: string, password: string): void {
+  shaped(PASSWORD_SHAPE, { email, password })
+  const fault = passwordFault(password, email)
+  if (fault !== undefined) throw invalid('password', fault)
+}
+
+export function invalid(field: string, why: string): Failure {
+  return new Failure('input-invalid', why, { errors: { [field]: [why] } })
 }

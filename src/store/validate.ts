@@ -7,6 +7,8 @@ export interface Rule<T> {
   readonly optional: boolean
   /** The message for an invalid value. */
   readonly fault: (field: string, value: unknown) => string | undefined
+  /** What null stands for, if it is taken. */
+  readonly cleared?: '' | null
   /** Never set: carries the type of a valid value. */
   readonly type?: T
 }
@@ -24,13 +26,13 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
   const errors: { [field: string]: string[] } = {}
   let ok = true
   for (const field in shape) {
-    const { optional, fault } = shape[field]!
+    const { optional, fault, cleared } = shape[field]!
     const given = valueIn(object, field)
     if (given === undefined && optional) continue
     const message = fault(field, given)
     if (message === undefined) {
-      // Copied, since the caller may change a list. Only clearable texts may be null.
-      value[field] = Array.isArray(given) ? [...given] : given ?? ''
+      // Copied, since the caller may change a list.
+      value[field] = Array.isArray(given) ? [...given] : given ?? cleared
     } else {
       errors[field] = [message]
       ok = false
@@ -79,6 +81,7 @@ export const text: Rule<string> = rule(isText, 'be a string')
 /** An empty text, or null, clears the field. */
 export const clearable: Rule<string | undefined> = {
   optional: true,
+  cleared: '',
   fault: (field, value) =>
     value === null || typeof value === 'string' ? undefined : `The ${field} field must be a string.`
 }

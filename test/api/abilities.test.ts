@@ -1,7 +1,7 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
 import { withAbility, type Route } from '../../src/http/route.ts'
-import { covers } from '../../src/store/session.ts'
+import { covers } from '../../src/store/users.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'

@@ -59,7 +59,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, // below another entry
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
   missing: { options: { body: {} } },
-  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, otp: 7, email: 7 } } },
+  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, grupo: 7, otp: 7, email: 7 } } },
   badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
   unauthenticated: { options: { token: 'pes_unknown' } },
   forbidden: {},

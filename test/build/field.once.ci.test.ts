@@ -54,7 +54,7 @@ test('an optional field is added in one file: create, update, get, list, restart
   assert.deepEqual((await ask('GET', 'historyPassword/1')).history.map(({ fields }: any) => fields), [{ note: 'second' }, first])
   const schemas = (await send(program.url, 'GET', '/openapi.json')).json.components.schemas
   assert.deepEqual([schemas.Entry.required, Object.keys(schemas.EntryFields.properties)],
-    [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'otp']])
+    [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'grupo', 'otp']])
 
   for (const words of ['journal compact --drop-history --yes', `journal backup ${tree}/backup`]) await admin(words)
   for (const format of ['jsonl', 'csv']) await admin(`export --yes --output ${tree}/entries.${format} --format ${format}`)

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { answered, ENTRY_FIELDS, entryText, FIELDS } from '../../src/store/entry.ts'
 import type { Entries } from '../../src/store/entries.ts'
-import { tokenId } from '../../src/store/session.ts'
+import { tokenId } from '../../src/store/users.ts'
 import type { State } from '../../src/store/state.ts'
 
 /** Throws an `Error` for a contradiction. */
@@ -23,6 +23,7 @@ function checkEntries(entries: Entries): void {
     const text = JSON.stringify(answered(entry))
     const hasTexts = ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || (entry[field] ?? '') !== '')
     const isWhole = hasTexts && entries.text(id) === text && entryText(entry) === text
+    if (entries.grupo(id) !== entry.grupo) throw new Error(`entry ${id} counts as one of another group`)
     if (!isWhole) throw new Error(`entry ${id} is not whole`)
     if (entry.status === 1) expected.update(`${active++ === 0 ? '[' : ','}${text}`)
   }

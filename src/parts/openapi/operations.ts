@@ -39,7 +39,13 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
     status: { const: 400 }
   }),
   Message: closed({ message: { type: 'string' }, status: { type: 'integer' } }),
-  User: closed({ id, email, name: text, abilities: { type: 'array', items: text } })
+  User: {
+    ...closed({
+      id, email, name: text, abilities: { type: 'array', items: text },
+      groups: { type: 'array', items: text, description: 'Absent: all of them.' }
+    }),
+    required: ['id', 'email', 'name', 'abilities']
+  }
 }
 
 const ENTRY = { id: 1, ...EXAMPLE, status: 1 }
@@ -64,7 +70,9 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     answers: { found: jsonReply(200, { passwords: ENTRY, status: 200 }, TAG), unknown: UNKNOWN }
   },
   createPassword: {
-    tag: 'entries', summary: 'Create an entry', description: 'The entry is active; its id is the next one.',
+    tag: 'entries', summary: 'Create an entry',
+    description: 'The entry is active; its id is the next one. Who has one group creates in that one; who has ' +
+      'several names one of them in `grupo`.',
     body: ref('EntryFields'), bodies: { created: EXAMPLE },
     answers: {
       created: messageReply(200, TEXTS.created, ['Location', '/api/getPassword/1']),
@@ -72,7 +80,8 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     }
   },
   updatePassword: {
-    tag: 'entries', summary: 'Update an entry', description: 'Fields that are not given stay as they are.',
+    tag: 'entries', summary: 'Update an entry',
+    description: 'Fields that are not given stay as they are. Another `grupo` takes the ability to delete, too.',
     ids: { updated: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
     body: ref('EntryChanges'), isBodyOptional: true, bodies: { updated: CHANGE, unknown: CHANGE },
     answers: {

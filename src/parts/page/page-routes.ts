@@ -7,7 +7,7 @@ import { Failure, systemCode } from '../../errors.ts'
 import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
 import type { Reply } from '../../http/reply.ts'
-import { ANY_ABILITY, covers } from '../../store/session.ts'
+import { ANY_ABILITY, covers } from '../../store/users.ts'
 import { Asset } from './asset.ts'
 
 /** Missing in a bundle in CommonJS. */

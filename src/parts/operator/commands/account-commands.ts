@@ -2,8 +2,8 @@
 import { parseMinutes } from '../../../core-settings.ts'
 import { email as emailRule } from '../../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
-import { passwordFault } from '../../../store/account-rules.ts'
-import { ANY_ABILITY } from '../../../store/session.ts'
+import { passwordFault } from '../../../store/users.ts'
+import { ANY_ABILITY } from '../../../store/users.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 
 const PASSWORD_STDIN = {

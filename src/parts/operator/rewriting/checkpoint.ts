@@ -95,8 +95,8 @@ function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
   for (const user of users.values()) yield keptUser(user)
 }
 
-function keptUser({ email, name, abilities, passwordHash }: User): KeptUser | null {
-  return passwordHash === undefined ? null : { email, name, abilities, passwordHash }
+function keptUser({ email, name, abilities, groups, passwordHash }: User): KeptUser | null {
+  return passwordHash === undefined ? null : { email, name, abilities, ...groups && { groups }, passwordHash }
 }
 
 function keptTokens({ tokens }: State): readonly KeptToken[] {

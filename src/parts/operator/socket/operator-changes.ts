@@ -2,6 +2,7 @@
 import { Failure } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
 import { CREATE_SHAPE, hasMore, rowOf, type Entry, type EntryRow } from '../../../store/entry.ts'
+import { GroupNames } from '../../../store/groups.ts'
 import type { EntryTable } from '../../../store/entries.ts'
 import { event, OPERATOR, type Events } from '../../../store/events.ts'
 import type { State } from '../../../store/state.ts'
@@ -79,14 +80,19 @@ export function importEntries(
 }
 
 function planOf(
-  { entries }: State, rows: readonly { readonly isOwn: boolean, readonly entry: EntryRow }[], keepsDuplicates: boolean
+  { entries, names }: State, rows: readonly { readonly isOwn: boolean, readonly entry: EntryRow }[],
+  keepsDuplicates: boolean
 ): { readonly imported: Imported, readonly entries: readonly EntryRow[] } {
   const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
   const known = new Set<string>()
   for (const entry of entries.entries()) known.add(keyOf(entry))
   const duplicates: number[] = []
   const made: EntryRow[] = []
-  for (const [i, { isOwn, entry }] of rows.entries()) {
+  const spellings = new GroupNames(names)
+  for (const [i, { isOwn, entry: given }] of rows.entries()) {
+    const grupo = given.grupo && spellings.spelled(given.grupo)
+    spellings.numberOf(grupo)
+    const entry = rowOf({ ...given, grupo })
     const key = keyOf(entry)
     const isDuplicate = known.has(key)
     if (isDuplicate) duplicates.push(i)
