@@ -103,6 +103,26 @@ test('a restore of a copy that ends in a part of a line says so, and restores wh
   assert.deepEqual([code, /: 2 records, head /.test(out)], [0, true])
 })
 
+test('a restore says which id comes next, and gives none below --next-id, also after a start and a compaction', async t => {
+  const { folder, copy } = await emptied(t)
+  const restored = async (flags: string): Promise<string> => {
+    writeFileSync(join(folder, JOURNAL), '')
+    return done(folder, `journal restore ${copy}${flags}`)
+  }
+  assert.match(await restored(''), /^the next new entry gets id 4\nif entries .*from 4 on, will be given again; .* --next-id N$/m)
+  assert.match(await restored(' --next-id 2 --json'), /"nextId":4/)
+  assert.match(await restored(' --next-id 5000'), /^the next new entry gets id 5000\n(?!if entries)/m)
+  const add = async (id: number): Promise<void> => {
+    await done(folder, 'entry add --system a --user b --password-stdin', 'pw\n')
+    assert.match(await done(folder, 'entry list'), new RegExp(`^${id} `, 'm'))
+  }
+  await add(5_000)
+  await done(folder, 'journal compact')
+  await add(5_001)
+  await done(folder, 'journal verify')
+  await refused(folder, `journal restore ${copy} --next-id 0`, 2, /from 1 to 10000000\n$/)
+})
+
 test('while a service runs, a restore is refused with a line that names its process', async t => {
   const service = await startProgram(t, { flags: { page: 'off' } })
   const copy = join(freshFolder(t), 'copy.jsonl')

@@ -13,7 +13,8 @@ import {
 } from '../../../command.ts'
 import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
 import {
-  assertNotPacked, before, earlierEnd, fileStatus, notedHead, sealingKeys, type EarlierEnd
+  assertNotPacked, before, earlierEnd, fileStatus, leavingOut, NEXT_ID, nextIdOf, notedHead, sealingKeys,
+  type EarlierEnd
 } from './journal-files.ts'
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
@@ -168,6 +169,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   const status = fileStatus({ store }, file)
   const { path, keyFile } = locationOf(store.settings)
   const keepsTokens = flags['keep-tokens'] === true
+  const nextId = nextIdOf(flags)
   let ended = 0
   const { records, head, tornBytes, state } = await store.alone(async () => {
     const target = path
@@ -183,11 +185,14 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     removeLeftovers(store.files, target)
     return saveJournal(store, target, status, {
       replaces: old,
-      more: ({ records, state: { tokens } }) => {
+      more: ({ records, state: { tokens, entries } }) => {
         if (records === 0) throw new OperatorError(`${status.path} holds no record`)
         ended = keepsTokens ? 0 : tokens.size
         const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
-        return [...users].map(user => event('tokens.revoked', null, { user }))
+        return [
+          ...[...users].map(user => event('tokens.revoked', null, { user })),
+          ...leavingOut('entries', entries.size + 1, nextId - 1)
+        ]
       }
     })
   })
@@ -198,8 +203,14 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   const users = [...state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
     .map(({ email }) => email)
   const asOf = state.recorded
-  terminal.show({ path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended }, [
+  const next = Math.max(state.entries.size + 1, nextId)
+  terminal.show({ path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended, nextId: next }, [
     `${path}: ${counted(records, 'record')}, head ${head}`,
+    `the next new entry gets id ${next}`,
+    ...flags['next-id'] !== undefined ? [] : [
+      `if entries were made after this copy, their ids, from ${next} on, will be given again; to leave them out, ` +
+        `move ${path} away and restore with --next-id N`
+    ],
     ...users.length === 0 ? [] : [
       `users and tokens are as of ${asOf}: ${users.join(', ')}`, 'remove those who have left: user remove EMAIL'
     ],
@@ -240,7 +251,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal restore', positionals: ['FILE'],
-    options: { 'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' } },
+    options: { 'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' }, ...NEXT_ID },
     help: 'verifies a copy and puts it into a data folder without a journal; ends all tokens; stop the service before',
     run: restore
   }

@@ -3,8 +3,11 @@ import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
 import { locationOf } from '../../../journal/folder.ts'
-import { REWRITTEN, type JournalRecord } from '../../../journal/journal.ts'
-import { OperatorError, UsageError, type Arguments, type Context, type JournalStatus } from '../../../command.ts'
+import { REWRITTEN, type EncodedEvent, type JournalRecord } from '../../../journal/journal.ts'
+import { event } from '../../../store/events.ts'
+import {
+  OperatorError, UsageError, type Arguments, type Command, type Context, type JournalStatus
+} from '../../../command.ts'
 
 /** Types of records that name the end of an earlier journal. */
 export const CONTINUED = 'journal.continued'
@@ -39,6 +42,32 @@ export interface EarlierEnd extends Continued {
 export function notedHead({ head }: Arguments['flags']): string | undefined {
   if (head === undefined || /^[0-9a-f]{64}$/.test(head as string)) return head as string | undefined
   throw new UsageError('--head must be 64 hexadecimal digits')
+}
+
+/** Each id that is left out costs bytes of journal and memory. */
+const MAX_NEXT_ID = 10_000_000
+const LEFT_OUT_ROWS = 2_000
+
+export const NEXT_ID: Command['options'] = {
+  'next-id': { value: 'N', help: 'give no id below this one to a new entry' }
+}
+
+/** 1 without the flag. Throws a `UsageError` for anything but an integer up to 10,000,000. */
+export function nextIdOf(flags: Arguments['flags']): number {
+  const nextId = Number(flags['next-id'] ?? 1)
+  if (Number.isSafeInteger(nextId) && nextId >= 1 && nextId <= MAX_NEXT_ID) return nextId
+  throw new UsageError(`--next-id must be an integer from 1 to ${MAX_NEXT_ID}`)
+}
+
+/** Events that leave out the ids from `first` to `last`, for good. */
+export function * leavingOut(
+  what: 'entries' | 'users', first: number, last: number
+): Generator<EncodedEvent, void, void> {
+  for (let from = first; from <= last; from += LEFT_OUT_ROWS) {
+    const rows = Array.from({ length: Math.min(LEFT_OUT_ROWS, last - from + 1) }, () => null)
+    yield what === 'entries' ? event('entries.kept', null, { first: from, entries: rows })
+      : event('users.kept', null, { first: from, users: rows })
+  }
 }
 
 /** Throws an `OperatorError` if there is no file. */

@@ -10,7 +10,7 @@ import { ENTRY_FIELDS, FIELDS } from '../../../store/entry.ts'
 import { assertKnownEvent, event, type Events } from '../../../store/events.ts'
 import { State } from '../../../store/state.ts'
 import type { User } from '../../../store/users.ts'
-import { CONTINUATIONS, type Continued, type LostLines } from '../commands/journal-files.ts'
+import { CONTINUATIONS, leavingOut, type Continued, type LostLines } from '../commands/journal-files.ts'
 import { PROOFS, type Proof } from './proofs.ts'
 import type { Hash, Head, Remains } from './salvage-lines.ts'
 
@@ -27,7 +27,6 @@ export interface Unplaced extends JournalRecord { readonly why: string }
 const LEAST_ROW_BYTES = 6
 /** The most ids to leave out for lost lines that no later record bounds. */
 const MOST_FREE = { entries: 1_000_000, users: 100_000 }
-const FILL_ROWS = 2_000
 
 export class Salvaging {
   readonly state: State = new State()
@@ -189,11 +188,7 @@ export class Salvaging {
     const from = this.state[what].size + 1
     this.#free[what] = Math.max(0, this.#free[what] - Math.max(0, upTo - from + 1))
     if (what === 'entries' && upTo >= from) this.gone.push([from, upTo])
-    for (let first = from; first <= upTo; first += FILL_ROWS) {
-      const rows = Array.from({ length: Math.min(FILL_ROWS, upTo - first + 1) }, () => null)
-      this.apply(what === 'entries' ? event('entries.kept', null, { first, entries: rows })
-        : event('users.kept', null, { first, users: rows }))
-    }
+    for (const one of leavingOut(what, from, upTo)) this.apply(one)
   }
 }
 

@@ -1,6 +1,7 @@
 /** Makes a whole journal of what is readable of a damaged one. */
 import { randomBytes } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
+import { Failure } from '../../../errors.ts'
 import type { Files } from '../../../journal/files.ts'
 import { locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type Event } from '../../../journal/journal.ts'
@@ -12,7 +13,7 @@ import { OperatorError, UsageError, type Command, type Context } from '../../../
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf } from '../rewriting/checkpoint.ts'
-import { fileStatus, notedHead, type Continued } from '../commands/journal-files.ts'
+import { fileStatus, NEXT_ID, nextIdOf, notedHead, type Continued } from '../commands/journal-files.ts'
 import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
 import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
@@ -21,8 +22,6 @@ import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
 const MAX_NAMED = 1_000
 const MAX_SHOWN = 20
 const MAX_SHOWN_CHARACTERS = 400
-/** Each skipped id costs bytes of journal and memory. */
-const MAX_NEXT_ID = 10_000_000
 const LOST = 3
 
 interface Salvage {
@@ -57,7 +56,12 @@ export function openable(
   const made = new Salvaging(keys, head)
   let [reported, unreadableBytes] = [0, 0]
   for (const remains of remainsOf(files, path, count => { unreadableBytes += count })) {
-    made.take(remains)
+    try {
+      made.take(remains)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      throw new Failure(error.code, `${path}: ${error.detail}; use that version`, { cause: error })
+    }
     if (remains.end - reported > bytes / 100) onProgress((reported = remains.end) / bytes)
   }
   return { made, bytes, unreadableBytes }
@@ -173,10 +177,7 @@ function shortened(text: string): string {
 async function run(context: Context): Promise<number> {
   const { terminal, store, flags, positionals: [file = ''] } = context
   if (typeof flags['to'] !== 'string') throw new UsageError('--to FILE is missing: the new journal')
-  const nextId = Number(flags['next-id'] ?? 1)
-  if (!Number.isSafeInteger(nextId) || nextId < 1 || nextId > MAX_NEXT_ID) {
-    throw new UsageError(`--next-id must be an integer from 1 to ${MAX_NEXT_ID}`)
-  }
+  const nextId = nextIdOf(flags)
   const head = notedHead(flags)
   const { files } = store
   const { path: source } = fileStatus({ store }, file)
@@ -202,7 +203,7 @@ export const COMMANDS: readonly Command[] = [{
   options: {
     to: { value: 'FILE', help: 'the new journal, which is made whole' },
     'keep-tokens': { help: 'keep tokens and passwords, even if records that end them may be lost' },
-    'next-id': { value: 'N', help: 'give no id below this one to a new entry' },
+    ...NEXT_ID,
     head: { value: 'HEAD', help: 'a noted head; if it is not there, the newest lines are lost' }
   },
   help: 'makes a whole journal of what can be read of a damaged one; its former values stay behind',
