@@ -76,7 +76,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     'token issue a@x --ttl-minutes 99999999999', 'entry purge 01', 'entry purge x',
     'user add a@x --abilities a,,b --password-stdin', 'user list -x', 'entry get 1 --field x', 'entry add --system s',
     'entry get 1 --clear-after 5x', 'user list --json --json', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 5',
-    'entry add --system', 'completion tcsh', 'export --output', 'entry get '
+    'entry add --system', 'export --output', 'entry get '
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
@@ -92,7 +92,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
     ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
     ['user add a@x --name= --password-stdin', /^error: --name is empty$/m], ['user edit a@x --name=', /^error: --name is empty$/m],
-    ['entry get 1 --field x', /--field must be password, system, user, url, notes or otp$/m], ['completion tcsh', /SHELL must be bash, zsh or fish$/m],
+    ['entry get 1 --field x', /--field must be password, system, user, url, notes or otp$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry get 1 --clear-after 3', /--clear-after .* --clip/],
     ['entry list --journal memory', /--journal must be a place that this program can reach; only the service reaches its memory$/m]
@@ -152,7 +152,6 @@ test('help is printed in each of the usual ways, for each command, and names etc
   assert.equal(await done(valued, 'entry add --system web --user u --generate -h'), await done(folder, 'help entry add'))
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
-  assert.match(await done(folder, 'help completion'), /^usage: .* completion SHELL \[options\]$/m)
   const names = [...whole.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
   assert.ok(names.length > 20)
   for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))

@@ -7,8 +7,7 @@ import { UsageError, type Arguments, type Command, type Option } from '../../../
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
-export const SCRIPT: string = process.argv[1] ?? ''
-const PROGRAM: string = calledAs(SCRIPT, workingFolder())
+const PROGRAM: string = calledAs(process.argv[1] ?? '', workingFolder())
 
 const JOURNAL: Setting<string> = {
   ...SETTINGS.journal,
@@ -30,8 +29,7 @@ const POSITIONALS: { readonly [name: string]: string } = {
   ENTRY: 'an id, or the whole name of a system, whatever its case and accents',
   FILTER: 'a part of the system, user name or address, whatever its case and accents',
   EMAIL: 'the address of a user',
-  'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it',
-  SHELL: 'bash, zsh or fish'
+  'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it'
 }
 
 const EXIT_CODES =
@@ -40,7 +38,7 @@ const EXIT_CODES =
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
 /** Leaves out journals that are not chosen. */
-export function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
+function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
   const others = moves !== undefined ? []
     : PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
@@ -48,7 +46,7 @@ export function settingsFor({ journal: moves }: Command, journal: string | undef
   return Object.fromEntries(Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
 }
 
-export function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS): { readonly [flag: string]: Option } {
+function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS): { readonly [flag: string]: Option } {
   const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
   return { ...command.options, json: JSON_RESULT, help: { help: 'explain the command' }, ...Object.fromEntries(flags) }
 }
@@ -186,7 +184,7 @@ export function helpOf(command: Command, journal: string | undefined): string {
 /** Everyday commands come first. */
 const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
   ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token', 'audit'],
-  ['The journal and its keys', 'init', 'journal', 'key'], ['This program', 'completion']
+  ['The journal and its keys', 'init', 'journal', 'key']
 ]
 
 export function overview(commands: readonly Command[], group?: string, journal: string = 'file'): string {

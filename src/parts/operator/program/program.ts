@@ -8,7 +8,6 @@ import { assertLimits } from '../../../limits.ts'
 import { VERSION } from '../../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../../../command.ts'
 import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
-import { completionCommand } from './completion.ts'
 import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../../terminal.ts'
 
@@ -35,8 +34,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 }
 
 async function main(words: readonly string[]): Promise<number> {
-  const added = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
-  const commands = [...added, completionCommand(added)]
+  const commands = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
   const journal = process.env[SETTINGS.journal.variable] || undefined
   const all = flagsLast(commands, words)
   const asked = all[0] === 'help' ? all.slice(1) : all
