@@ -2,7 +2,6 @@
 import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
-import { counted } from '../../../log.ts'
 import { ENTRY_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../../store/entry.ts'
 import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
@@ -37,12 +36,10 @@ const PASSWORD = {
   generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
 }
 const CLIP = {
-  clip: { help: 'put it into the clipboard of the terminal (OSC 52), and wait to clear that' },
-  'clear-after': { value: 'SECONDS', help: 'after how long --clip clears the clipboard, 45 without it; 0: never' }
+  clip: { help: 'put it into the clipboard of the terminal (OSC 52), and clear that after 45 seconds' }
 }
 const GENERATED = { least: 8, most: 1024, fallback: 20 }
 const CLEAR_AFTER_SECONDS = 45
-const MOST_CLEAR_AFTER_SECONDS = 3600
 /** Without look-alikes such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
 
@@ -66,32 +63,20 @@ export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'
   return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)
 }
 
-/** In seconds; 0: never; undefined: no --clip. */
-function clearAfterOf({ flags, terminal }: Context): number | undefined {
-  const given = flags['clear-after'] ?? CLEAR_AFTER_SECONDS
-  const seconds = Number(given)
-  if (!/^\d+$/.test(String(given)) || seconds > MOST_CLEAR_AFTER_SECONDS) {
-    throw new UsageError(`--clear-after must be a number of seconds from 0 to ${MOST_CLEAR_AFTER_SECONDS}`)
-  }
-  if (flags['clip'] !== true) {
-    if (flags['clear-after'] !== undefined) throw new UsageError('--clear-after is for --clip, which is not given')
-    return undefined
-  }
-  terminal.assertClip()
-  return seconds
+/** Throws a `UsageError` if there is no terminal. */
+function clips({ flags, terminal }: Context): boolean {
+  if (flags['clip'] === true) terminal.assertClip()
+  return flags['clip'] === true
 }
 
-async function copy(
-  { terminal, store }: Context, entry: Named, name: string, text: string, seconds: number
-): Promise<void> {
+async function copy({ terminal, store }: Context, entry: Named, name: string, text: string): Promise<void> {
   terminal.clip(text)
-  const till = seconds === 0 ? 'until something else is copied'
-    : `for ${counted(seconds, 'second')}, or until this is ended with Ctrl-C`
+  const till = `for ${CLEAR_AFTER_SECONDS} seconds, or until this is ended with Ctrl-C`
   const { id, sistema, usuario } = entry
-  terminal.show({ id, sistema, usuario, copied: name, clearsAfterSeconds: seconds },
+  terminal.show({ id, sistema, usuario, copied: name, clearsAfterSeconds: CLEAR_AFTER_SECONDS },
     `${nameOf(entry)}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
   await store.close() // nobody waits for the lock meanwhile
-  if (seconds > 0) await terminal.clearClip(seconds)
+  await terminal.clearClip(CLEAR_AFTER_SECONDS)
 }
 
 async function list({ flags, positionals: [text], store, terminal }: Context): Promise<void> {
@@ -110,8 +95,8 @@ async function list({ flags, positionals: [text], store, terminal }: Context): P
 
 async function get(context: Context): Promise<void> {
   const { flags, terminal } = context
-  const seconds = clearAfterOf(context)
-  const field = flags['field'] ?? (seconds === undefined ? undefined : 'password')
+  const isCopied = clips(context)
+  const field = flags['field'] ?? (isCopied ? 'password' : undefined)
   const name = ENTRY_FIELDS.find(one => one === field || FIELD_WORDS[one] === field)
   if (field !== undefined && name === undefined) {
     throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
@@ -121,7 +106,7 @@ async function get(context: Context): Promise<void> {
   const command = reveals ? 'entry get' : undefined
   const entry = told(context, await context.store.ask('getEntry', { id, command }))
   await context.store.close()
-  if (name !== undefined && seconds !== undefined) return copy(context, entry, name, entry[name] ?? '', seconds)
+  if (name !== undefined && isCopied) return copy(context, entry, name, entry[name] ?? '')
   if (name !== undefined) {
     const { sistema, usuario } = entry
     return terminal.showText({ id, sistema, usuario, [name]: entry[name] ?? null }, entry[name] ?? '')
@@ -142,17 +127,17 @@ async function put(
   context: Context, command: string, done: string, password: string | undefined, send: () => Promise<Named>
 ): Promise<void> {
   const { flags, terminal, store } = context
-  const seconds = clearAfterOf(context)
+  const isCopied = clips(context)
   const reveals = flags['reveal'] === true
-  if (password === undefined && (reveals || seconds !== undefined)) {
+  if (password === undefined && (reveals || isCopied)) {
     throw new UsageError('--reveal and --clip show a new password; add --password or --generate, or leave them out')
   }
   const entry = await send()
-  const isShown = password !== undefined && (reveals || seconds !== undefined)
+  const isShown = password !== undefined && (reveals || isCopied)
   if (isShown) told(context, await store.ask('disclose', { command, entries: 1, id: entry.id }))
   const lines = isShown && reveals ? [`password  ${password}`] : []
   terminal.show({ ...entry, done, ...isShown && reveals && { password } }, [`${nameOf(entry)} ${done}`, ...lines])
-  if (isShown && seconds !== undefined) await copy(context, entry, 'password', password, seconds)
+  if (isShown && isCopied) await copy(context, entry, 'password', password)
 }
 
 async function add(context: Context): Promise<void> {
