@@ -55,7 +55,7 @@ export interface Context extends Arguments {
   readonly store: Reached
 }
 
-/** `value` names the value, in brackets if optional; undefined: there is none. */
+/** `value` names the value; undefined: there is none. */
 export interface Option {
   readonly value?: string
   readonly repeats?: boolean

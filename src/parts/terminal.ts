@@ -2,6 +2,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { appendAll, disk, trySync, type Descriptor, type Files } from '../journal/files.ts'
 import { systemCode } from '../errors.ts'
 import type { JournalLocation } from '../journal/journal.ts'
@@ -114,11 +115,6 @@ export class Terminal {
     }
   }
 
-  /** OSC 52 reaches the terminal's clipboard also over SSH; some terminals ignore it. */
-  clip(text: string): void {
-    this.assertClip().write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
-  }
-
   /** Throws a `UsageError` if there is no terminal. */
   assertClip(): NodeJS.WriteStream {
     const terminal = [this.#streams.stdout, this.#streams.stderr].find(stream => stream.isTTY)
@@ -126,18 +122,24 @@ export class Terminal {
     return terminal
   }
 
-  /** Copies a space at the end: tmux ignores an empty text. */
-  async clearClip(afterSeconds: number): Promise<void> {
-    await new Promise<void>(resolve => {
-      const end = (): void => {
-        clearTimeout(timer)
-        for (const signal of ENDING_SIGNALS) this.#streams.off(signal, end)
-        resolve()
-      }
-      const timer = setTimeout(end, afterSeconds * 1000)
-      for (const signal of ENDING_SIGNALS) this.#streams.once(signal, end)
-    })
-    this.clip(' ')
+  /**
+   * OSC 52 reaches the terminal's clipboard also over SSH; some terminals ignore it. It holds the text until a signal
+   * ends that, even one that comes at once. A space clears it: tmux ignores an empty text.
+   */
+  async clip(text: string, seconds: number, onCopied: () => Promise<void>): Promise<void> {
+    const terminal = this.assertClip()
+    const put = (held: string): unknown => terminal.write(`\x1b]52;c;${Buffer.from(held).toString('base64')}\x07`)
+    const ended = new AbortController()
+    const end = (): void => ended.abort()
+    for (const signal of ENDING_SIGNALS) this.#streams.once(signal, end)
+    try {
+      put(text)
+      await onCopied()
+      await sleep(seconds * 1000, undefined, { signal: ended.signal }).catch(() => {})
+    } finally {
+      put(' ')
+      for (const signal of ENDING_SIGNALS) this.#streams.off(signal, end)
+    }
   }
 
   async saying<T>(state: string, act: () => Promise<T>): Promise<T> {

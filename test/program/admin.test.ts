@@ -75,7 +75,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     'user add', 'user add a b', 'user list x', 'token revoke', 'token revoke ab --all a@x', 'token issue a@x --ttl-minutes 0',
     'token issue a@x --ttl-minutes 99999999999', 'entry purge 01', 'entry purge x',
     'user add a@x --abilities a,,b --password-stdin', 'user list -x', 'entry get 1 --field x', 'entry add --system s',
-    'entry get 1 --clear-after 5', 'user list --json --json', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 5',
+    'entry get 1 --clear-after 5', 'user list --json --json', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 30',
     'entry add --system', 'export --output', 'entry get '
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
@@ -147,7 +147,8 @@ test('help is printed in each of the usual ways, for each command, and names etc
   const one = await done(folder, 'help user add')
   assert.equal(await done(folder, 'user add a@x -h'), one)
   const valued = await initialized(t)
-  assert.equal(await done(valued, 'entry add --system web --user -h --generate'), 'entry 1 (web, -h) created\n')
+  assert.equal(await done(valued, 'entry add --system web --user=-h --generate'), 'entry 1 (web, -h) created\n')
+  await refused(valued, 'user list -- --help', 2, /too many words: user list takes flags alone/)
   assert.equal(await done(valued, 'entry add --system web --user u --generate -h'), await done(folder, 'help entry add'))
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
@@ -172,9 +173,9 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     assert.equal(await done(folder, `entry get ${id} --field password`), 'SECRET-1\n')
     assert.equal(await done(folder, `entry get ${id} --field user`), 'ana\n')
     assert.match(await done(folder, `entry get ${id}`), /^system {4}Correo\nuser {6}ana\n/m)
-    assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id} (Correo, bea) changed\n`)
+    assert.equal(await done(folder, `entry edit ${id} --user bea --generate`), `entry ${id} (Correo, bea) changed\n`)
     const { password, usuario } = JSON.parse(await done(folder, `entry get ${id} --reveal --json`))
-    assert.deepEqual([password.length, usuario], [30, 'bea'])
+    assert.deepEqual([password.length, usuario], [20, 'bea'])
     assert.equal(await done(folder, `entry delete ${id}`), `entry ${id} (Correo, bea) deleted\n`)
     assert.equal(await done(folder, 'entry list orre --json'), '[]\n')
     assert.deepEqual(JSON.parse(await done(folder, 'entry list orre --deleted --json')).map((one: Entry) => one.id),
@@ -191,7 +192,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   const { code, seen } = await atTerminal(folder, 'entry get 1 --clip', [['in the clipboard', '\x03']])
   assert.equal(code, 0, seen)
   const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
-  assert.deepEqual([clips.length, clips[0]!.length, clips[1]], [2, 30, ' '], 'copied, and cleared')
+  assert.deepEqual([clips.length, clips[0]!.length, clips[1]], [2, 20, ' '], 'copied, and cleared')
   assert.match(seen, /entry 1 \(Correo, bea\): the password is in the clipboard, .* for 45 seconds,/)
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
@@ -262,7 +263,7 @@ test('what is generated can be seen or copied, which is recorded; a new password
   const folder = await initialized(t)
   const add = 'entry add --system s --user u'
   assert.equal(await done(folder, `${add} --generate`), 'entry 1 (s, u) created\n')
-  const [, password] = /^entry 2 \(s, u\) created\npassword {2}(\S{32})\n$/.exec(await done(folder, `${add} --generate 32 --reveal`))!
+  const [, password] = /^entry 2 \(s, u\) created\npassword {2}(\S{20})\n$/.exec(await done(folder, `${add} --generate --reveal`))!
   assert.equal(await done(folder, 'entry get 2 --field password'), `${password}\n`)
   const made = JSON.parse(await done(folder, 'entry edit 2 --generate --reveal --json'))
   assert.deepEqual([made.id, made.done, made.password.length], [2, 'changed', 20])

@@ -153,7 +153,7 @@ test('an export of several pages is recorded once, with the number of its entrie
   const rows = Array.from({ length: 5 }, (_, n) => JSON.stringify({ password: `${n}`.repeat(500_000), sistema: 's', usuario: 'u' }))
   await done(folder, 'import -', rows.join('\n'))
   await done(folder, 'entry delete 5')
-  for (const [flags, entries] of [['', 5], [' --active', 4]] as const) {
+  for (const [flags, entries] of [['', 5], [' --format bitwarden', 4]] as const) {
     await done(folder, `export --output ${join(freshFolder(t), 'export.jsonl')} --yes${flags}`)
     const shown = (await done(folder, 'journal show --json')).trim().split('\n').map(line => JSON.parse(line))
     const told = shown.filter(({ type }) => type === 'entries.disclosed').map(({ data }) => [data.command, data.entries])

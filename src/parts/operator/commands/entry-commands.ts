@@ -33,27 +33,22 @@ async function givenFields({ flags, terminal }: Context): Promise<EntryChanges> 
 
 const PASSWORD = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' },
-  generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
+  generate: { help: 'generate a password of 20 characters' }
 }
 const CLIP = {
   clip: { help: 'put it into the clipboard of the terminal (OSC 52), and clear that after 45 seconds' }
 }
-const GENERATED = { least: 8, most: 1024, fallback: 20 }
+const GENERATED_CHARACTERS = 20
 const CLEAR_AFTER_SECONDS = 45
 /** Without look-alikes such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
 
 /** `what` has the password. */
 async function passwordOf({ flags, terminal }: Context, what: string): Promise<string> {
-  const { generate } = flags
   const isGiven = flags['password-stdin'] === true
-  if (generate === undefined) return terminal.newSecret(isGiven, { prompt: `password of ${what}` })
+  if (flags['generate'] !== true) return terminal.newSecret(isGiven, { prompt: `password of ${what}` })
   if (isGiven) throw new UsageError('--generate and --password-stdin do not go together; leave one of them out')
-  const length = generate === true ? GENERATED.fallback : Number(generate)
-  if (!(length >= GENERATED.least && length <= GENERATED.most)) {
-    throw new UsageError(`--generate must be a length from ${GENERATED.least} to ${GENERATED.most}`)
-  }
-  return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
+  return Array.from({ length: GENERATED_CHARACTERS }, () => LETTERS[randomInt(LETTERS.length)]).join('')
 }
 
 /** Null: anybody, in the open configuration. */
@@ -70,13 +65,13 @@ function clips({ flags, terminal }: Context): boolean {
 }
 
 async function copy({ terminal, store }: Context, entry: Named, name: string, text: string): Promise<void> {
-  terminal.clip(text)
   const till = `for ${CLEAR_AFTER_SECONDS} seconds, or until this is ended with Ctrl-C`
   const { id, sistema, usuario } = entry
-  terminal.show({ id, sistema, usuario, copied: name, clearsAfterSeconds: CLEAR_AFTER_SECONDS },
-    `${nameOf(entry)}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
-  await store.close() // nobody waits for the lock meanwhile
-  await terminal.clearClip(CLEAR_AFTER_SECONDS)
+  await terminal.clip(text, CLEAR_AFTER_SECONDS, async () => {
+    terminal.show({ id, sistema, usuario, copied: name, clearsAfterSeconds: CLEAR_AFTER_SECONDS },
+      `${nameOf(entry)}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
+    await store.close() // nobody waits for the lock meanwhile
+  })
 }
 
 async function list({ flags, positionals: [text], store, terminal }: Context): Promise<void> {
@@ -230,7 +225,7 @@ export const COMMANDS: readonly Command[] = [
       password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD, ...REVEAL, ...CLIP
     },
     help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',
-    examples: ['entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate 32 --reveal'],
+    examples: ['entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate --reveal'],
     run: edit
   },
   {

@@ -69,7 +69,7 @@ export function flagsLast(commands: readonly Command[], words: readonly string[]
   let at = 0
   while (words[at]?.startsWith('--') === true) {
     const flag = words[at]!.slice(2)
-    at += options.some(([name, { value }]) => name === flag && value !== undefined && !value.startsWith('[')) ? 2 : 1
+    at += options.some(([name, { value }]) => name === flag && value !== undefined) ? 2 : 1
   }
   return [...words.slice(at), ...words.slice(0, at)]
 }
@@ -90,58 +90,53 @@ export function findCommand(commands: readonly Command[], words: readonly string
   throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
 }
 
-/** An optional value is a number: any other word is a positional. */
-function takesWord(flag: string, { value }: Option, words: readonly string[]): boolean {
-  if (value?.startsWith('[') !== true) return value !== undefined
-  return /^\d+$/.test(words[words.indexOf(`--${flag}`) + 1] ?? '')
-}
-
-function tokensOf(options: ReturnType<typeof optionsOf>, words: readonly string[]) {
-  return parseArgs({
-    args: [...words], strict: false, tokens: true,
-    options: Object.fromEntries(Object.entries(options)
-      .map(([flag, option]) => [flag, { type: takesWord(flag, option, words) ? 'string' : 'boolean' }]))
-  }).tokens
-}
-
-/** `-h` may also be the value of a flag. */
-export function asksForHelp(command: Command, words: readonly string[]): boolean {
-  return words.includes('--help') ||
-    tokensOf(optionsOf(command), words).some(token => token.kind === 'option' && token.rawName === '-h')
+export function asksForHelp(words: readonly string[]): boolean {
+  const flags = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
+  return flags.includes('--help') || flags.includes('-h')
 }
 
 /** Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
-  const options = optionsOf(command)
-  const flags: { [flag: string]: string | boolean | readonly string[] } = {}
-  const positionals: string[] = []
-  for (const token of tokensOf(options, words)) {
-    if (token.kind === 'positional') {
-      const name = command.positionals?.[positionals.length]?.replace(/[[\]]/g, '') ?? 'a word'
-      // An older version took addresses that are not UTF-8: their users can still be changed and removed.
-      const isKnownUser = name === 'EMAIL' && command.name !== 'user add'
-      positionals.push(isKnownUser ? token.value : asUtf8(name, token.value))
-    }
-    if (token.kind !== 'option') continue
-    const { name, rawName, value, inlineValue = false } = token
-    if (!rawName.startsWith('--')) throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
-    const option = Object.hasOwn(options, name) ? options[name]! : undefined
-    if (option === undefined) throw unknownFlag(command, name, Object.keys(options))
-    if (option.value === undefined && inlineValue) throw new UsageError(`--${name} takes no value`)
-    const isMissing = takesWord(name, option, words) && !inlineValue && (value === undefined || value.startsWith('--'))
-    if (isMissing) throw new UsageError(`--${name} needs a value: --${name} ${option.value}`)
-    if (flags[name] !== undefined && option.repeats !== true) throw new UsageError(`--${name} is given twice`)
-    const given = value === undefined ? true : asUtf8(`--${name}`, value)
-    flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], given as string] : given
+  const { flags, positionals, given } = parsed(command, words)
+  const twice = given.find((name, i) => given.indexOf(name) !== i && !Array.isArray(flags[name]))
+  if (twice !== undefined) throw new UsageError(`--${twice} is given twice`)
+  for (const [name, value] of Object.entries(flags)) {
+    for (const text of [value].flat()) if (typeof text === 'string') assertUtf8(`--${name}`, text)
+  }
+  for (const [i, text] of positionals.entries()) {
+    const name = command.positionals?.[i]?.replace(/[[\]]/g, '') ?? 'a word'
+    // An older version took addresses that are not UTF-8: their users can still be changed and removed.
+    if (name !== 'EMAIL' || command.name === 'user add') assertUtf8(name, text)
   }
   assertCount(command, positionals.length)
   return { positionals, flags }
 }
 
+interface Parsed extends Arguments { readonly given: readonly string[] }
+
+/** Repeats no value: it may be a password. */
+function parsed(command: Command, words: readonly string[]): Parsed {
+  const options = optionsOf(command)
+  const config = Object.entries(options).map(([flag, { value, repeats = false }]) =>
+    [flag, { type: value === undefined ? 'boolean' as const : 'string' as const, multiple: repeats }])
+  try {
+    const { values, positionals, tokens } =
+      parseArgs({ args: [...words], options: Object.fromEntries(config), allowPositionals: true, tokens: true })
+    const given = tokens.flatMap(token => token.kind === 'option' ? [token.name] : [])
+    return { positionals, flags: values as Arguments['flags'], given }
+  } catch (error) {
+    const [, name = ''] = /'--([^'= ]*)/.exec((error as Error).message) ?? []
+    if (name === '') throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
+    const option = Object.hasOwn(options, name) ? options[name]! : undefined
+    if (option === undefined) throw unknownFlag(command, name, Object.keys(options))
+    if (option.value === undefined) throw new UsageError(`--${name} takes no value`)
+    throw new UsageError(`--${name} needs a value: --${name} ${option.value}; if it begins with a dash, --${name}=-VALUE`)
+  }
+}
+
 /** Node puts U+FFFD in the place of bytes that are not UTF-8. */
-function asUtf8(name: string, word: string): string {
+function assertUtf8(name: string, word: string): void {
   if (word.includes('\uFFFD')) throw new UsageError(`${name} must be UTF-8 without U+FFFD: type it so`)
-  return word
 }
 
 /** Repeats none of the words: one may be a password. */

@@ -49,7 +49,7 @@ async function main(words: readonly string[]): Promise<number> {
   }
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
-  if (asked !== all || asksForHelp(command, rest)) {
+  if (asked !== all || asksForHelp(rest)) {
     print(helpOf(command, journal))
     return 0
   }

@@ -122,7 +122,7 @@ async function exportFile(context: Context): Promise<void> {
   if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
   if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
-  const among = writer.activeOnly === true || flags['active'] === true ? 'active' : 'all'
+  const among = writer.activeOnly === true ? 'active' : 'all'
   const entries = await entriesOf(context, among, 'export')
   await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
@@ -150,9 +150,8 @@ export const COMMANDS: readonly Command[] = [
     name: 'export',
     options: {
       format: {
-        value: 'F', help: 'jsonl, csv, or bitwarden (JSON) for other programs; without it, as the name of FILE says'
+        value: 'F', help: 'jsonl, csv, or bitwarden (JSON, active entries alone); without it, as the name of FILE says'
       },
-      active: { help: 'leave deleted entries out; bitwarden has no place for them anyway' },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
       yes: { help: 'do not ask for confirmation' }
     },
