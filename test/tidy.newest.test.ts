@@ -47,7 +47,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [{
     name: 'part',
     holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
-    ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
+    ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream', 'node:timers/promises']
   }],
   [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:stream/promises'),

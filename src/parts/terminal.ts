@@ -222,16 +222,10 @@ export class Terminal {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
     this.#streams.stderr.write(`${visible(what)} Type yes to go on: `)
-    if (await this.#firstLine() !== 'yes') throw new OperatorError('cancelled')
-  }
-
-  async #firstLine(): Promise<string> {
-    let line = ''
-    for await (const chunk of this.#streams.stdin) {
-      line += String(chunk)
-      if (line.includes('\n')) break
-    }
-    return line.split(/\r?\n/)[0]!
+    const editor = createInterface({ input: this.#streams.stdin })
+    const { value } = await editor[Symbol.asyncIterator]().next()
+    editor.close()
+    if (value !== 'yes') throw new OperatorError('cancelled')
   }
 }
 

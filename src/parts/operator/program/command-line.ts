@@ -130,7 +130,8 @@ function parsed(command: Command, words: readonly string[]): Parsed {
     const option = Object.hasOwn(options, name) ? options[name]! : undefined
     if (option === undefined) throw unknownFlag(command, name, Object.keys(options))
     if (option.value === undefined) throw new UsageError(`--${name} takes no value`)
-    throw new UsageError(`--${name} needs a value: --${name} ${option.value}; if it begins with a dash, --${name}=-VALUE`)
+    const dashed = `if it begins with a dash, --${name}=-VALUE`
+    throw new UsageError(`--${name} needs a value: --${name} ${option.value}; ${dashed}`)
   }
 }
 
