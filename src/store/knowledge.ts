@@ -1,0 +1,335 @@
+/**
+ * Who knows the present password of an entry: whoever set it, and whoever was answered with it since. A list is one
+ * mark and not a bit for each entry: it tells the entries that were new to lists at or before its count of changes.
+ */
+import { Buffer } from 'node:buffer'
+
+/** A user's id, an operator (`operator`, `operator:NAME`), or an embedder's process (`host`). */
+export type Knower = number | string
+
+/** The active entries, those of some groups, or all with the deleted ones. */
+export type List = 'active' | 'all' | readonly string[]
+
+/** What an answer tells: the passwords of an entry, of entries, or of a list. */
+export type Tells = number | readonly number[] | { readonly list: List }
+
+/** With tokens, what is told is recorded. */
+export type Recording = 'begun' | 'ended' | undefined
+
+export const HOST = 'host'
+
+/** Stands for all whose reads were not recorded. */
+const UNRECORDED = ''
+
+/** How events change what is known; `Knowledge` and drafts of it. */
+export interface KnowledgeTable {
+  readonly recording: Recording
+  /** The entry has another password: everybody forgets but who set it. */
+  set(id: number, by: Knower | undefined): void
+  /** Call before the entry leaves the lists that had it. */
+  settle(id: number): void
+  /** The entry was restored or moved: it is new to lists. */
+  renew(id: number): void
+  /** The entry has no values any more. */
+  forget(id: number): void
+  tell(knower: Knower, tells: Tells): void
+  /** `ms`: milliseconds since 1970. */
+  record(what: 'begun' | 'ended' | 'gap', ms: number): void
+}
+
+/** What lists need to know of entries. */
+export interface Listable {
+  isActive(id: number): boolean
+  groupOf(id: number): string | undefined
+}
+
+interface Known {
+  /** From 1, in the order of `#knowers`. */
+  readonly place: number
+  /** A bit for each entry that was told by itself; page n has the ids from n × `PAGE_IDS`. */
+  readonly pages: Map<number, Uint8Array>
+  /** By list, the count of changes when it was told last. */
+  readonly lists: Map<string, number>
+}
+
+export interface KeptKnowledge {
+  readonly changes: number
+  readonly recent: readonly number[]
+  readonly recording?: Recording
+  /** ISO 8601. */
+  readonly unrecordedBefore?: string | undefined
+}
+export interface KeptKnower { readonly knower: Knower, readonly lists: readonly (readonly [string, number])[] }
+/** `bits` is base64. */
+export interface KeptPage { readonly place: number, readonly page: number, readonly bits: string }
+export type KeptChange = readonly [newAt: number, setBy: number]
+
+const PAGE_IDS = 1024
+/** A group's name has no asterisk. */
+const [ACTIVE, ALL] = ['*', '**']
+const MAX_RECENT = 64
+
+export class Knowledge implements KnowledgeTable {
+  readonly #entries: Listable
+  readonly #knowers = new Map<Knower, Known>()
+  /** By id: the count of changes when the entry was last new to lists; 0: it has no password. */
+  readonly #newAt: number[] = [0]
+  /** By id: the place of who set the password; 0: nobody knows. */
+  readonly #setBy: number[] = [0]
+  #changes = 0
+  /** The ids of the last changes, by count modulo `MAX_RECENT`. */
+  #recent: number[] = Array.from({ length: MAX_RECENT }, () => 0)
+  #unrecordedBeforeMs: number | undefined
+  recording: Recording
+
+  constructor(entries: Listable) { this.#entries = entries }
+
+  get changes(): number { return this.#changes }
+
+  set(id: number, by: Knower | undefined): void {
+    const isNew = (this.#newAt[id] ?? 0) === 0
+    if (!isNew) this.#clear(id)
+    this.#renewed(id)
+    this.#setBy[id] = by === undefined ? 0 : this.#of(by).place
+  }
+
+  settle(id: number): void {
+    for (const known of this.#knowers.values()) if (this.#isListed(known, id)) setBit(known, id)
+  }
+
+  renew(id: number): void {
+    this.settle(id)
+    this.#renewed(id)
+  }
+
+  forget(id: number): void {
+    this.#clear(id)
+    this.#newAt[id] = 0
+    this.#setBy[id] = 0
+  }
+
+  tell(knower: Knower, tells: Tells): void {
+    const known = this.#of(knower)
+    if (typeof tells === 'number') setBit(known, tells)
+    else if ('list' in tells) for (const name of namesOf(tells.list)) known.lists.set(name, this.#changes)
+    else for (const id of tells) setBit(known, id)
+  }
+
+  record(what: 'begun' | 'ended' | 'gap', ms: number): void {
+    if (what !== 'gap') this.recording = what
+    if (what === 'ended') return
+    this.#unrecordedBeforeMs = ms
+    this.tell(UNRECORDED, { list: 'all' })
+  }
+
+  knows(knower: Knower, id: number): boolean {
+    const known = this.#knowers.get(knower)
+    return known !== undefined && this.#has(known, id)
+  }
+
+  /** Whether nothing of it is new. */
+  isKnown(knower: Knower, tells: Tells): boolean {
+    if (typeof tells === 'number') return this.knows(knower, tells)
+    if (!('list' in tells)) return tells.every(id => this.knows(knower, id))
+    const known = this.#knowers.get(knower)
+    return known !== undefined && this.#knowsList(known, tells.list)
+  }
+
+  /** Users by id, operators and the host. */
+  knowers(): Knower[] { return [...this.#knowers.keys()].filter(knower => knower !== UNRECORDED) }
+
+  /** Who knows an entry's password; whoever set it first. */
+  knowersOf(id: number): { readonly knower: Knower, readonly how: 'set' | 'read' }[] {
+    return this.knowers().filter(knower => this.knows(knower, id))
+      .map(knower => ({ knower, how: this.#of(knower).place === this.#setBy[id] ? 'set' as const : 'read' as const }))
+      .sort((a, b) => Number(b.how === 'set') - Number(a.how === 'set'))
+  }
+
+  * knownBy(knower: Knower): Generator<number, void, void> {
+    for (let id = 1; id < this.#newAt.length; id++) if (this.knows(knower, id)) yield id
+  }
+
+  /** If who read the entry's password before this time may be unknown: milliseconds since 1970. */
+  unrecordedBeforeMs(id: number): number | undefined {
+    return this.knows(UNRECORDED, id) ? this.#unrecordedBeforeMs : undefined
+  }
+
+  kept(): KeptKnowledge {
+    const ms = this.#unrecordedBeforeMs
+    return {
+      changes: this.#changes, recent: this.#recent, recording: this.recording,
+      unrecordedBefore: ms === undefined ? undefined : new Date(ms).toISOString()
+    }
+  }
+
+  * keptKnowers(): Generator<KeptKnower, void, void> {
+    for (const [knower, { lists }] of this.#knowers) yield { knower, lists: [...lists] }
+  }
+
+  * keptPages(): Generator<KeptPage, void, void> {
+    for (const { place, pages } of this.#knowers.values()) {
+      for (const [page, bits] of [...pages].sort(([a], [b]) => a - b)) {
+        if (bits.some(byte => byte > 0)) yield { place, page, bits: Buffer.from(bits).toString('base64') }
+      }
+    }
+  }
+
+  * keptChanges(): Generator<KeptChange, void, void> {
+    for (let id = 1; id < this.#newAt.length; id++) yield [this.#newAt[id]!, this.#setBy[id]!]
+  }
+
+  restore({ changes, recent, recording, unrecordedBefore }: KeptKnowledge): void {
+    this.#changes = changes
+    this.#recent = [...recent]
+    this.recording = recording
+    this.#unrecordedBeforeMs = unrecordedBefore === undefined ? undefined : Date.parse(unrecordedBefore)
+  }
+
+  restoreKnowers(knowers: readonly KeptKnower[]): void {
+    for (const { knower, lists } of knowers) {
+      const known = this.#of(knower)
+      for (const [name, at] of lists) known.lists.set(name, at)
+    }
+  }
+
+  restorePages(pages: readonly KeptPage[]): void {
+    const knowers = [...this.#knowers.values()]
+    for (const { place, page, bits } of pages) knowers[place - 1]!.pages.set(page, Buffer.from(bits, 'base64'))
+  }
+
+  restoreChanges(first: number, changes: readonly KeptChange[]): void {
+    for (const [i, [newAt, setBy]] of changes.entries()) {
+      this.#newAt[first + i] = newAt
+      this.#setBy[first + i] = setBy
+    }
+  }
+
+  #of(knower: Knower): Known {
+    let known = this.#knowers.get(knower)
+    if (known === undefined) {
+      known = { place: this.#knowers.size + 1, pages: new Map(), lists: new Map() }
+      this.#knowers.set(knower, known)
+    }
+    return known
+  }
+
+  #renewed(id: number): void {
+    this.#newAt[id] = ++this.#changes
+    this.#recent[this.#changes % MAX_RECENT] = id
+  }
+
+  #clear(id: number): void {
+    for (const { pages } of this.#knowers.values()) {
+      const page = pages.get(Math.floor(id / PAGE_IDS))
+      if (page !== undefined) page[byteOf(id)]! &= ~bitOf(id)
+    }
+  }
+
+  #has(known: Known, id: number): boolean {
+    return this.#setBy[id] === known.place || this.#isListed(known, id) ||
+      ((known.pages.get(Math.floor(id / PAGE_IDS))?.[byteOf(id)] ?? 0) & bitOf(id)) !== 0
+  }
+
+  #isListed({ lists }: Known, id: number): boolean {
+    const newAt = this.#newAt[id] ?? 0
+    if (newAt === 0 || lists.size === 0) return false
+    const wasIn = (name: string): boolean => (lists.get(name) ?? 0) >= newAt
+    if (wasIn(ALL)) return true
+    if (!this.#entries.isActive(id)) return false
+    const group = this.#entries.groupOf(id)
+    return wasIn(ACTIVE) || (group !== undefined && wasIn(group))
+  }
+
+  /** One that has changed nothing or little since the knower's last list needs no look at its entries. */
+  #knowsList(known: Known, list: List): boolean {
+    const { lists } = known
+    const wider = Math.max(lists.get(ALL) ?? 0, list === 'all' ? 0 : lists.get(ACTIVE) ?? 0)
+    const from = Math.min(...namesOf(list).map(name => Math.max(lists.get(name) ?? 0, wider)))
+    if (this.#changes - from > MAX_RECENT) return false
+    for (let at = from + 1; at <= this.#changes; at++) {
+      const id = this.#recent[at % MAX_RECENT]!
+      if (this.#isIn(list, id) && !this.#has(known, id)) return false
+    }
+    return true
+  }
+
+  #isIn(list: List, id: number): boolean {
+    if (list === 'all') return this.#newAt[id] !== 0
+    return this.#entries.isActive(id) && (list === 'active' || list.includes(this.#entries.groupOf(id) ?? ''))
+  }
+}
+
+/** What is known after the earlier commands of a write; at worst it knows less, which costs a record. */
+export class KnowledgeDraft implements KnowledgeTable {
+  readonly #knowledge: Knowledge
+  /** By id, who knows the password that was set in this write. */
+  readonly #set = new Map<number, Set<Knower>>()
+  readonly #told = new Map<number, Set<Knower>>()
+  /** By knower and list. */
+  readonly #lists = new Map<string, number>()
+  #changes: number
+  recording: Recording
+
+  constructor(knowledge: Knowledge) {
+    this.#knowledge = knowledge
+    this.#changes = knowledge.changes
+    this.recording = knowledge.recording
+  }
+
+  set(id: number, by: Knower | undefined): void {
+    this.#changes++
+    this.#set.set(id, new Set(by === undefined ? [] : [by]))
+    this.#told.delete(id)
+  }
+
+  settle(): void {}
+
+  renew(): void { this.#changes++ }
+
+  forget(id: number): void { this.set(id, undefined) }
+
+  tell(knower: Knower, tells: Tells): void {
+    if (typeof tells === 'number') this.#tell(knower, tells)
+    else if ('list' in tells) this.#lists.set(keyOf(knower, tells.list), this.#changes)
+    else for (const id of tells) this.#tell(knower, id)
+  }
+
+  record(what: 'begun' | 'ended' | 'gap'): void { if (what !== 'gap') this.recording = what }
+
+  isKnown(knower: Knower, tells: Tells): boolean {
+    if (typeof tells === 'number') return this.#knows(knower, tells)
+    if (!('list' in tells)) return tells.every(id => this.#knows(knower, id))
+    if (this.#lists.get(keyOf(knower, tells.list)) === this.#changes) return true
+    return this.#changes === this.#knowledge.changes && this.#knowledge.isKnown(knower, tells)
+  }
+
+  #tell(knower: Knower, id: number): void {
+    const told = this.#told.get(id)
+    if (told !== undefined) told.add(knower)
+    else this.#told.set(id, new Set([knower]))
+  }
+
+  #knows(knower: Knower, id: number): boolean {
+    if (this.#told.get(id)?.has(knower) === true) return true
+    return this.#set.get(id)?.has(knower) ?? this.#knowledge.knows(knower, id)
+  }
+}
+
+/** Under which names lists remember it. */
+function namesOf(list: List): readonly string[] {
+  if (list === 'active') return [ACTIVE]
+  return list === 'all' ? [ALL] : list
+}
+
+function keyOf(knower: Knower, list: List): string { return JSON.stringify([knower, list]) }
+
+function byteOf(id: number): number { return (id % PAGE_IDS) >> 3 }
+
+function bitOf(id: number): number { return 1 << (id & 7) }
+
+function setBit({ pages }: Known, id: number): void {
+  const at = Math.floor(id / PAGE_IDS)
+  let page = pages.get(at)
+  if (page === undefined) pages.set(at, page = new Uint8Array(PAGE_IDS / 8))
+  page[byteOf(id)]! |= bitOf(id)
+}

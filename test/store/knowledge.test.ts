@@ -1,0 +1,210 @@
+/** Who knows which password, against an oracle that keeps a plain set of knowers for each entry and no marks. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  Knowledge, KnowledgeDraft, type Knower, type KnowledgeTable, type List, type Tells
+} from '../../src/store/knowledge.ts'
+import { randomOf, type Random } from '../support/random.ts'
+
+const KNOWERS: readonly Knower[] = [1, 2, 3, 'operator', 'operator:ana', 'host']
+const GROUPS = ['a', 'b', 'c']
+
+interface Known { isThere: boolean, isActive: boolean, group: string | undefined, setBy: Knower | undefined, knowers: Set<Knower> }
+
+class Oracle {
+  readonly entries = new Map<number, Known>()
+  size = 0
+
+  isActive(id: number): boolean { const one = this.entries.get(id); return one?.isThere === true && one.isActive }
+  groupOf(id: number): string | undefined { return this.entries.get(id)?.group }
+
+  listed(list: List): number[] {
+    return [...this.entries].filter(([, one]) => one.isThere &&
+      (list === 'all' || (one.isActive && (list === 'active' || list.includes(one.group ?? ''))))).map(([id]) => id)
+  }
+
+  idsOf(tells: Tells): readonly number[] {
+    if (typeof tells === 'number') return [tells]
+    return 'list' in tells ? this.listed(tells.list) : tells
+  }
+
+  /** One change of an entry, with what it tells the table. */
+  step(random: Random, table: KnowledgeTable): void {
+    const by = random.int(4) === 0 ? undefined : random.pick(KNOWERS)
+    const there = [...this.entries].filter(([, one]) => one.isThere)
+    const [id, one] = there.length === 0 ? [] : random.pick(there)
+    const what = random.int(9)
+    if (id === undefined || one === undefined || what <= 1) {
+      this.entries.set(++this.size, {
+        isThere: true, isActive: random.int(8) > 0, group: random.pick([undefined, ...GROUPS]), setBy: by,
+        knowers: new Set(by === undefined ? [] : [by])
+      })
+      table.set(this.size, by)
+    } else if (what === 2) {
+      one.setBy = by
+      one.knowers = new Set(by === undefined ? [] : [by])
+      table.set(id, by)
+    } else if (what === 3 && one.isActive) {
+      table.settle(id)
+      one.isActive = false
+    } else if (what === 4 && !one.isActive) {
+      table.renew(id)
+      one.isActive = true
+    } else if (what === 5) {
+      table.renew(id)
+      one.group = random.pick([undefined, ...GROUPS])
+    } else if (what === 6 && random.int(4) === 0) {
+      table.forget(id)
+      one.isThere = false
+      one.setBy = undefined
+      one.knowers = new Set()
+    } else {
+      this.tell(random, table)
+    }
+  }
+
+  tell(random: Random, table: KnowledgeTable): void {
+    const there = [...this.entries].filter(([, one]) => one.isThere).map(([id]) => id)
+    const knower = random.pick(KNOWERS)
+    const tells: Tells = random.pick([
+      random.pick(there), there.filter(() => random.int(3) === 0), { list: 'active' }, { list: 'all' },
+      { list: GROUPS.filter(() => random.int(2) === 0) }
+    ] as const)
+    for (const id of this.idsOf(tells)) this.entries.get(id)!.knowers.add(knower)
+    table.tell(knower, tells)
+  }
+}
+
+function check(knowledge: Knowledge, oracle: Oracle): void {
+  for (const [id, { knowers, setBy }] of oracle.entries) {
+    for (const knower of KNOWERS) {
+      assert.equal(knowledge.knows(knower, id), knowers.has(knower), `${knower} knows ${id}`)
+    }
+    const said = knowledge.knowersOf(id)
+    assert.deepEqual(new Set(said.map(one => one.knower)), knowers)
+    assert.deepEqual(said.filter(({ how }) => how === 'set').map(one => one.knower), setBy === undefined ? [] : [setBy])
+  }
+  for (const knower of KNOWERS) {
+    assert.deepEqual([...knowledge.knownBy(knower)], [...oracle.entries].filter(([, one]) => one.knowers.has(knower))
+      .map(([id]) => id).sort((a, b) => a - b))
+    for (const list of ['active', 'all', [], ['a'], ['b', 'c']] as const) {
+      const isKnown = oracle.listed(list).every(id => oracle.entries.get(id)!.knowers.has(knower))
+      // A list may be told once too often, never once too little.
+      if (knowledge.isKnown(knower, { list })) assert.ok(isKnown, `${knower} knows ${list}`)
+    }
+  }
+}
+
+/** As a compaction keeps it. */
+function restored(from: Knowledge, oracle: Oracle): Knowledge {
+  const made = new Knowledge(oracle)
+  for (const id of oracle.entries.keys()) made.set(id, undefined) // the entries come first
+  const through = <T>(rows: Iterable<T>): T[] => JSON.parse(JSON.stringify([...rows]))
+  made.restoreKnowers(through(from.keptKnowers()))
+  made.restorePages(through(from.keptPages()))
+  made.restoreChanges(1, through(from.keptChanges()))
+  made.restore(through([from.kept()])[0]!)
+  const keptOf = (one: Knowledge): unknown =>
+    [one.kept(), [...one.keptKnowers()], [...one.keptPages()], [...one.keptChanges()]]
+  assert.deepEqual(keptOf(made), keptOf(from))
+  return made
+}
+
+test('whoever set or was told a present password knows it, and nobody else, over any changes and compactions', t => {
+  const random = randomOf(t)
+  for (let life = 0; life < 60; life++) {
+    const oracle = new Oracle()
+    let knowledge = new Knowledge(oracle)
+    for (let n = 0; n < 120; n++) {
+      oracle.step(random, knowledge)
+      if (n % 10 === 9) check(knowledge, oracle)
+      if (random.int(40) === 0) knowledge = restored(knowledge, oracle)
+    }
+    check(knowledge, oracle)
+  }
+})
+
+test('a draft never takes anybody for knowing who would not know once its events are applied', t => {
+  const random = randomOf(t)
+  for (let life = 0; life < 60; life++) {
+    const oracle = new Oracle()
+    const knowledge = new Knowledge(oracle)
+    for (let n = 0; n < 40; n++) oracle.step(random, knowledge)
+    const draft = new KnowledgeDraft(knowledge)
+    const seen = new Oracle()
+    for (const [id, one] of oracle.entries) seen.entries.set(id, { ...one, knowers: new Set(one.knowers) })
+    seen.size = oracle.size
+    const both: KnowledgeTable = {
+      recording: undefined,
+      set: (id, by) => { draft.set(id, by) }, settle: () => { draft.settle() }, renew: () => { draft.renew() },
+      forget: id => { draft.forget(id) }, record: what => { draft.record(what) },
+      tell: (knower, tells) => {
+        draft.tell(knower, tells)
+        assert.equal(draft.isKnown(knower, tells), true, 'what was told in this write is known in it')
+      }
+    }
+    for (let n = 0; n < 12; n++) {
+      seen.step(random, both)
+      for (const knower of KNOWERS) {
+        for (const [id, { knowers }] of seen.entries) {
+          if (draft.isKnown(knower, id)) assert.ok(knowers.has(knower), `${knower} knows ${id}`)
+        }
+        for (const list of ['active', 'all', ['a'], ['b', 'c']] as const) {
+          const isKnown = seen.listed(list).every(id => seen.entries.get(id)!.knowers.has(knower))
+          if (draft.isKnown(knower, { list })) assert.ok(isKnown, `${knower} knows ${list}`)
+        }
+      }
+    }
+  }
+})
+
+test('whoever creates and lists in turns is told nothing new; the 65th change since the last list is', () => {
+  const knowledge = new Knowledge({ isActive: () => true, groupOf: () => undefined })
+  knowledge.tell(1, { list: 'active' })
+  for (let id = 1; id <= 64; id++) {
+    knowledge.set(id, 1)
+    assert.equal(knowledge.isKnown(1, { list: 'active' }), true)
+    assert.equal(knowledge.isKnown(2, { list: 'active' }), false)
+  }
+  knowledge.set(65, 1)
+  assert.equal(knowledge.isKnown(1, { list: 'active' }), false)
+  knowledge.tell(1, { list: 'active' })
+  knowledge.set(65, 2)
+  assert.equal(knowledge.isKnown(1, { list: 'active' }), false, 'somebody else has set one')
+})
+
+test('who was narrowed to a group after a full list still knows all of it, and is told what is new in the group', () => {
+  const groups = ['a', 'b']
+  const knowledge = new Knowledge({ isActive: () => true, groupOf: id => groups[id - 1] })
+  for (const id of [1, 2]) knowledge.set(id, 9)
+  knowledge.tell(1, { list: 'active' })
+  assert.equal(knowledge.isKnown(1, { list: ['a'] }), true)
+  knowledge.set(1, 9)
+  assert.equal(knowledge.isKnown(1, { list: ['a'] }), false)
+  assert.equal(knowledge.isKnown(1, { list: ['b'] }), true, 'the change is in another group')
+  knowledge.tell(1, { list: ['a'] })
+  assert.deepEqual([1, 2].map(id => knowledge.knows(1, id)), [true, true])
+  knowledge.settle(2) // deleted
+  knowledge.set(1, 9)
+  assert.deepEqual([1, 2].map(id => knowledge.knows(1, id)), [false, true])
+})
+
+test('only what was set before the newest begin or gap may have unknown readers', () => {
+  const knowledge = new Knowledge({ isActive: () => true, groupOf: () => undefined })
+  const before = (): readonly (number | undefined)[] => [1, 2, 3].map(id => knowledge.unrecordedBeforeMs(id))
+  knowledge.set(1, 1)
+  assert.deepEqual(before(), [undefined, undefined, undefined])
+  knowledge.record('begun', 10)
+  knowledge.set(2, 1)
+  assert.deepEqual(before(), [10, undefined, undefined])
+  knowledge.record('gap', 20)
+  knowledge.set(3, 1)
+  assert.deepEqual(before(), [20, 20, undefined])
+  knowledge.renew(1) // restored: its readers stay unknown
+  knowledge.set(2, 1)
+  assert.deepEqual(before(), [20, undefined, undefined])
+  assert.equal(knowledge.recording, 'begun')
+  knowledge.record('ended', 30)
+  assert.deepEqual([knowledge.recording, ...before()], ['ended', 20, undefined, undefined])
+  assert.deepEqual(knowledge.knowers(), [1], 'nobody is named who is not known')
+})
