@@ -1,7 +1,8 @@
 /** Reads journal records for histories. */
 import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges } from '../store/entry.ts'
-import { isOfEntries, OPERATOR, type Events } from '../store/events.ts'
+import { isOfEntries, type Events } from '../store/events.ts'
+import { OPERATOR, operatorNamed } from '../store/knowledge-events.ts'
 
 /** Undefined if the record is not about the entry; no fields if it deletes it. */
 export function changesIn({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
@@ -17,5 +18,3 @@ export function operatorIn({ data }: Pick<JournalRecord, 'data'>): string | unde
   const { [OPERATOR]: name } = data as { readonly [OPERATOR]?: string }
   return name === undefined ? undefined : operatorNamed(name)
 }
-
-export function operatorNamed(name: string): string { return name === '' ? 'operator' : `operator:${name}` }

@@ -6,14 +6,26 @@ import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type Entry, type EntryChanges, type EntryFields, type EntryRow
 } from './entry.ts'
 import type { GroupNames } from './groups.ts'
+import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
+import type { KnowledgeTable, Knower } from './knowledge.ts'
 import { ANY_ABILITY, covers, sees, type KeptToken, type KeptUser, type Token, type User } from './users.ts'
 
-/** `changed`: when the password was set, ISO 8601. */
-export type KeptRow = EntryRow & { readonly changed?: string | undefined }
+/** Times are ISO 8601; `changed`: when the password was set. */
+export type KeptRow = EntryRow & {
+  readonly changed?: string | undefined
+  readonly deleted?: string | undefined
+  readonly deletedBy?: Knower | undefined
+}
+
+/** Milliseconds since 1970; `by` is undefined if nobody was named. */
+export interface Deletion { readonly ms: number, readonly by: Knower | undefined }
 
 export interface Tables {
   readonly entries: EntryTable
   readonly names: Pick<GroupNames, 'add'>
+  /** Of deleted entries, if it is known. */
+  readonly deletions: Map<number, Deletion>
+  readonly knowledge: KnowledgeTable
   /** By id, from 1 without gaps. Removed users stay, without a password. */
   readonly users: Map<number, User>
   /** Without removed users. */
@@ -30,7 +42,7 @@ interface Rows<R> { readonly first: number, readonly entries: readonly R[] }
 /**
  * Fields beyond the contract's three make the type `fields.…`: versions that would drop those fields refuse the type.
  */
-export interface Events {
+export interface Events extends KnowledgeEvents {
   'entry.created': Id & EntryFields
   'fields.created': Id & EntryFields
   'entry.updated': Id & EntryChanges
@@ -47,7 +59,6 @@ export interface Events {
   'fields.kept': Rows<KeptRow | null>
   'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
   'tokens.kept': { readonly tokens: readonly KeptToken[] }
-  'entries.disclosed': { readonly command: string, readonly entries: number, readonly id?: number | undefined }
   'user.added': Id & KeptUser
   /** Narrows the user's tokens. */
   'user.changed': Id & {
@@ -71,9 +82,6 @@ export interface Events {
   'journal.whole': { readonly records: number }
 }
 
-/** An operator's account name, or an empty text. */
-export const OPERATOR = 'operator'
-
 export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): EncodedEvent {
   return { type, by, data, json: JSON.stringify(data) }
 }
@@ -92,26 +100,41 @@ const USER = ['email', 'name', 'abilities', 'groups', 'passwordHash'] as const
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 const PASSWORD = ['id', 'passwordHash'] as const
 
-const created: Reduce<Events['entry.created']> = ({ entries }, data, timeMs) => {
-  assertNext(entries, data.id)
-  entries.set(entryOf(data.id, data, 1), timeMs)
+const created: Reduce<Events['entry.created']> = (tables, data, timeMs, by) => {
+  assertNext(tables.entries, data.id)
+  put(tables, entryOf(data.id, data, 1), undefined, timeMs, authorOf(tables.knowledge, data, by))
 }
-const updated: Reduce<Events['entry.updated']> = ({ entries }, data, timeMs) =>
-  entries.set(changedEntry(known(entries, data.id), data), data.password === undefined ? undefined : timeMs)
-const imported: Reduce<Events['entries.imported']> = ({ entries }, { first, entries: rows }, timeMs) => {
-  assertNext(entries, first)
-  for (const [i, row] of rows.entries()) entries.set(entryOf(first + i, row, row.status), timeMs)
+const updated: Reduce<Events['entry.updated']> = (tables, data, timeMs, by) => {
+  const old = known(tables.entries, data.id)
+  const setMs = data.password === undefined ? undefined : timeMs
+  put(tables, changedEntry(old, data), old, setMs, authorOf(tables.knowledge, data, by))
 }
-const kept: Reduce<Events['fields.kept']> = ({ entries }, { first, entries: rows }) => {
-  assertNext(entries, first)
+const imported: Reduce<Events['entries.imported']> = (tables, data, timeMs, by) => {
+  const { first, entries: rows } = data
+  assertNext(tables.entries, first)
+  const author = authorOf(tables.knowledge, data, by)
+  for (const [i, row] of rows.entries()) put(tables, entryOf(first + i, row, row.status), undefined, timeMs, author)
+}
+const kept: Reduce<Events['fields.kept']> = (tables, { first, entries: rows }) => {
+  assertNext(tables.entries, first)
   for (const [i, row] of rows.entries()) {
-    if (row === null) { entries.delete(first + i); continue }
-    const changedMs = row.changed === undefined ? undefined : Date.parse(row.changed)
-    entries.set(entryOf(first + i, row, row.status), changedMs)
+    const id = first + i
+    if (row === null) { purge(tables, id); continue }
+    const { changed, deleted, deletedBy, status } = row
+    put(tables, entryOf(id, row, status), undefined, changed === undefined ? undefined : Date.parse(changed), undefined)
+    if (deleted !== undefined) tables.deletions.set(id, { ms: Date.parse(deleted), by: deletedBy })
   }
 }
-const setting = (status: Entry['status']): Reduce<Id> => ({ entries }, { id }) =>
-  entries.set({ ...known(entries, id), status })
+const deleted: Reduce<Id> = (tables, data, timeMs, by) => {
+  const old = known(tables.entries, data.id)
+  put(tables, { ...old, status: 0 }, old)
+  if (old.status === 1) tables.deletions.set(data.id, { ms: timeMs, by: namedIn(data, by) })
+}
+const restored: Reduce<Id> = (tables, { id }) => {
+  const old = known(tables.entries, id)
+  put(tables, { ...old, status: 1 }, old)
+  tables.deletions.delete(id)
+}
 const nothing = (): void => {}
 
 const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
@@ -119,14 +142,16 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   'fields.created': { fields: ['id', ...ENTRY_FIELDS], reduce: created },
   'entry.updated': { fields: ['id', ...REQUIRED_FIELDS], reduce: updated },
   'fields.updated': { fields: ['id', ...ENTRY_FIELDS], reduce: updated },
-  'entry.deleted': { fields: ['id'], reduce: setting(0) },
-  'entry.restored': { fields: ['id'], reduce: setting(1) },
-  'entry.purged': { fields: ['id'], reduce: ({ entries }, { id }) => entries.delete(known(entries, id).id) },
+  'entry.deleted': { fields: ['id'], reduce: deleted },
+  'entry.restored': { fields: ['id'], reduce: restored },
+  'entry.purged': { fields: ['id'], reduce: (tables, { id }) => purge(tables, known(tables.entries, id).id) },
   'entries.imported': { fields: ROWS, rows: ['entries', FIRST_ROW], reduce: imported },
   'fields.imported': { fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status']], reduce: imported },
   'entries.kept': { fields: ROWS, rows: ['entries', FIRST_ROW], reduce: kept },
-  'fields.kept': { fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status', 'changed']], reduce: kept },
-  'entries.disclosed': { fields: ['command', 'entries', 'id'], reduce: nothing },
+  'fields.kept': {
+    fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status', 'changed', 'deleted', 'deletedBy']], reduce: kept
+  },
+  ...KNOWLEDGE_TYPES,
   'user.added': {
     fields: ['id', ...USER],
     reduce: (tables, { id, email, name, abilities, groups, passwordHash }) => {
@@ -254,6 +279,22 @@ function addToken({ users, tokens, names }: Tables, hash: string, token: Token):
   known(users, token.user)
   tokens.set(hash, token)
   names.add(token.groups)
+}
+
+/** `setMs`: see `EntryTable.set`. */
+function put(
+  { entries, knowledge }: Tables, entry: Entry, old: Entry | undefined, setMs?: number, by?: Knower
+): void {
+  if (old?.password !== entry.password) knowledge.set(entry.id, by)
+  else if (old.status < entry.status || old.grupo !== entry.grupo) knowledge.renew(entry.id)
+  else if (old.status > entry.status) knowledge.settle(entry.id)
+  entries.set(entry, setMs)
+}
+
+function purge({ entries, knowledge, deletions }: Tables, id: number): void {
+  knowledge.forget(id)
+  deletions.delete(id)
+  entries.delete(id)
 }
 
 /** A new record for each token, even if it may do as much: see `Session.token`. */

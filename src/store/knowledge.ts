@@ -40,7 +40,7 @@ export interface KnowledgeTable {
 /** What lists need to know of entries. */
 export interface Listable {
   isActive(id: number): boolean
-  groupOf(id: number): string | undefined
+  grupo(id: number): string | undefined
 }
 
 interface Known {
@@ -52,7 +52,7 @@ interface Known {
   readonly lists: Map<string, number>
 }
 
-export interface KeptKnowledge {
+export interface Kept {
   readonly changes: number
   readonly recent: readonly number[]
   readonly recording?: Recording
@@ -149,12 +149,14 @@ export class Knowledge implements KnowledgeTable {
     for (let id = 1; id < this.#newAt.length; id++) if (this.knows(knower, id)) yield id
   }
 
+  knowsAny(knower: Knower): boolean { return this.knownBy(knower).next().done !== true }
+
   /** If who read the entry's password before this time may be unknown: milliseconds since 1970. */
   unrecordedBeforeMs(id: number): number | undefined {
     return this.knows(UNRECORDED, id) ? this.#unrecordedBeforeMs : undefined
   }
 
-  kept(): KeptKnowledge {
+  kept(): Kept {
     const ms = this.#unrecordedBeforeMs
     return {
       changes: this.#changes, recent: this.#recent, recording: this.recording,
@@ -178,7 +180,7 @@ export class Knowledge implements KnowledgeTable {
     for (let id = 1; id < this.#newAt.length; id++) yield [this.#newAt[id]!, this.#setBy[id]!]
   }
 
-  restore({ changes, recent, recording, unrecordedBefore }: KeptKnowledge): void {
+  restore({ changes, recent, recording, unrecordedBefore }: Kept): void {
     this.#changes = changes
     this.#recent = [...recent]
     this.recording = recording
@@ -236,7 +238,7 @@ export class Knowledge implements KnowledgeTable {
     const wasIn = (name: string): boolean => (lists.get(name) ?? 0) >= newAt
     if (wasIn(ALL)) return true
     if (!this.#entries.isActive(id)) return false
-    const group = this.#entries.groupOf(id)
+    const group = this.#entries.grupo(id)
     return wasIn(ACTIVE) || (group !== undefined && wasIn(group))
   }
 
@@ -255,7 +257,7 @@ export class Knowledge implements KnowledgeTable {
 
   #isIn(list: List, id: number): boolean {
     if (list === 'all') return this.#newAt[id] !== 0
-    return this.#entries.isActive(id) && (list === 'active' || list.includes(this.#entries.groupOf(id) ?? ''))
+    return this.#entries.isActive(id) && (list === 'active' || list.includes(this.#entries.grupo(id) ?? ''))
   }
 }
 

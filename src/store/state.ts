@@ -3,13 +3,17 @@ import { Failure } from '../errors.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from './entries.ts'
 import type { Entry } from './entry.ts'
-import { assertKnownEvent, isOfEntries, reduce, type Events, type Tables } from './events.ts'
+import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Events, type Tables } from './events.ts'
 import { GroupNames } from './groups.ts'
+import { isOfKnowledge } from './knowledge-events.ts'
+import { Knowledge, KnowledgeDraft } from './knowledge.ts'
 import { isExpired, tokenId, type Session, type Token, type User } from './users.ts'
 
 export class State implements Tables {
   readonly names: GroupNames = new GroupNames()
   readonly entries: Entries = new Entries(this.names)
+  readonly deletions: Map<number, Deletion> = new Map()
+  readonly knowledge: Knowledge = new Knowledge(this.entries)
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
   readonly tokens: Map<string, Token> = new Map()
@@ -40,6 +44,7 @@ export class Draft implements EntryTable {
   /** Those of the state, and of earlier changes of this write. */
   readonly names: GroupNames
   readonly #revoked = new Set<string>()
+  readonly knowledge: KnowledgeDraft
   size: number
   /** Of the entries read so far, in characters or bytes: a write that reads much is as large as one that has much. */
   readLength = 0
@@ -48,7 +53,10 @@ export class Draft implements EntryTable {
     const { users, addresses, tokens } = state
     this.#state = state
     this.names = new GroupNames(state.names)
-    this.#tables = { entries: this, names: this.names, users, addresses, tokens }
+    this.knowledge = new KnowledgeDraft(state.knowledge)
+    this.#tables = {
+      entries: this, names: this.names, deletions: new Map(), knowledge: this.knowledge, users, addresses, tokens
+    }
     this.size = state.entries.size
   }
 
@@ -83,6 +91,6 @@ export class Draft implements EntryTable {
   /** Ignores users: a command about users is alone in its write. */
   take(event: EncodedEvent): void {
     if (event.type === 'token.revoked') this.#revoked.add((event.data as Events['token.revoked']).hash)
-    else if (isOfEntries(event.type)) reduce(this.#tables, event, 0)
+    else if (isOfEntries(event.type) || isOfKnowledge(event.type)) reduce(this.#tables, event, 0)
   }
 }

@@ -33,9 +33,10 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Ful
 }
 
 function shown(store: FullStore): unknown {
-  const { accounts, state: { entries } } = store
+  const { accounts, state: { entries, deletions, knowledge } } = store
   return [entries.list()?.toString(), Array.from({ length: entries.size + 1 }, (_, i) => entries.text(i + 1) ?? null),
-    accounts.users(), accounts.tokens(), store.state.entries.count, store.state.entries.active]
+    accounts.users(), accounts.tokens(), entries.count, entries.active, [...deletions], knowledge.kept(),
+    [...knowledge.keptKnowers()], [...knowledge.keptChanges()], [...knowledge.keptPages()]]
 }
 
 /** Entries that were changed, deleted and purged, users who were removed, and tokens that have ended. */
@@ -61,15 +62,16 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   await filled(store)
   const [before, health, bytes] = [shown(store), store.status(), journalBytes(folder)]
   const made = await compact(store)
-  assert.deepEqual([shown(store), store.status().records], [before, 5])
+  assert.deepEqual([shown(store), store.status().records], [before, 7])
   const archive = join(folder, `archive-1-${health.records}.jsonl`)
-  assert.deepEqual(made, { path: journalPath(folder), records: 5, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
+  assert.deepEqual(made, { path: journalPath(folder), records: 7, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
     before: { records: health.records, head: health.head, bytes: bytes.length } })
   assert.ok(readFileSync(archive).equals(bytes))
   const [first, ...rest] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
   assert.deepEqual([first!.type, first!.data], ['journal.rewritten', { why: 'compacted', head: health.head,
     records: health.records, time: recordsOf(verify(bytes, keysOf(folder))).at(-1)!.time }])
-  assert.deepEqual(rest.map(({ type }) => type), ['fields.kept', 'users.kept', 'tokens.kept', 'journal.whole'])
+  assert.deepEqual(rest.map(({ type }) => type), ['fields.kept', 'users.kept', 'tokens.kept',
+    'knowledge.changes', 'knowledge.kept', 'journal.whole'])
   assert.doesNotMatch(JSON.stringify(rest), /FORMER|now [356]|bob/)
   assert.equal((await createEntry(store, fields, null)).id, 7)
   assert.equal((await store.accounts.addUser('new@x', undefined, [], 'a long password'))!.id, 4)
@@ -78,6 +80,38 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   const again = await open(folder)
   assert.deepEqual(shown(again), after)
   await again.close()
+})
+
+test('a compaction keeps who knows which password, removed users among them, and who deleted what and when', async t => {
+  const folder = freshFolder(t)
+  let store = await open(folder)
+  await filled(store)
+  const { accounts } = store
+  const told = (by: number | null, data: object): Promise<void> =>
+    store.commit(() => [[event('passwords.told', by, { operation: 'getPassword', ...data })], undefined])
+  await store.commit(() => [[event('recording.begun', null, {})], undefined])
+  await accounts.addUser('max@x', 'Max', ['*'], 'a long password')
+  for (let n = 0; n < 3; n++) await createEntry(store, { ...fields, usuario: 'new' }, null)
+  await told(1, { ids: [1, 7] })
+  await told(3, { list: 'active' })
+  await told(4, { list: ['__proto__', 'a'] })
+  await told(4, { ids: [8] })
+  await told(null, { ids: [4], operator: 'root' })
+  await store.commit(() => [[event('entry.deleted', 3, { id: 8 })], undefined])
+  await accounts.removeUser('max@x')
+  const before = shown(store)
+  await compact(store)
+  assert.deepEqual(shown(store), before)
+  await store.close()
+  store = await open(folder)
+  assert.deepEqual(shown(store), before)
+  const { knowledge, users, addresses, deletions } = store.state
+  assert.deepEqual(knowledge.knowersOf(8), [{ knower: 'host', how: 'set' }, { knower: 3, how: 'read' }, { knower: 4, how: 'read' }])
+  assert.deepEqual([users.get(4)!.email, users.get(2)!.email, addresses.has('max@x')], ['max@x', '', false], 'only who knows something')
+  assert.deepEqual([deletions.get(8), deletions.get(2)!.by], [{ ms: wallMs, by: 3 }, undefined])
+  assert.equal(await store.accounts.setPassword('max@x', 'a long password'), false)
+  assert.equal((await store.accounts.addUser('max@x', 'Max', ['*'], 'a long password'))!.id, 5)
+  await store.close()
 })
 
 test('again and again: the numbers of archives go on, all earlier ends are named, and a name that is taken is not', async t => {
@@ -91,14 +125,14 @@ test('again and again: the numbers of archives go on, all earlier ends are named
     if (how === 're-encrypts') await reencrypt(store)
     else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
   }
-  // 3 records; a checkpoint of 3, 3 more, and 1 for the re-encryption; those and 3, dropped; a checkpoint of 5 and 3.
-  assert.deepEqual(archives, ['archive-1-3.jsonl', undefined, 'archive-14-21.jsonl'])
+  // 3 records; a checkpoint of 5, 3 more, and 1 for the re-encryption; those and 3, dropped; a checkpoint of 7 and 3.
+  assert.deepEqual(archives, ['archive-1-3.jsonl', undefined, 'archive-16-25.jsonl'])
   const named = recordsOf(verify(journalBytes(folder), keysOf(folder))).slice(0, 4).map(({ data }) => data as any)
   assert.deepEqual(named.map(({ head, records }) => [head, records]), ends)
   assert.deepEqual(named.map(({ why }) => why), ['compacted', 'compacted', 're-encrypted', 'compacted'])
   const before = journalBytes(folder)
-  writeFileSync(join(folder, 'archive-22-27.jsonl'), 'of somebody else')
-  await assert.rejects(compact(store), /archive-22-27.jsonl exists already; move it away/)
+  writeFileSync(join(folder, 'archive-26-33.jsonl'), 'of somebody else')
+  await assert.rejects(compact(store), /archive-26-33.jsonl exists already; move it away/)
   assert.ok(journalBytes(folder).equals(before))
   await store.close()
 })
@@ -156,7 +190,7 @@ test('records of a compacted journal are bounded, but one value may be larger; r
     if (one.status === 'rejected') assert.equal(one.reason.code, 'journal-busy')
     return one.status === 'fulfilled'
   }).length
-  assert.deepEqual([store.status().records, store.state.entries.size], [1 + 7 + 2 + 1 + made, many.length + 6 + made])
+  assert.deepEqual([store.status().records, store.state.entries.size], [1 + 7 + 2 + 2 + 1 + made, many.length + 6 + made])
   const after = shown(store)
   await store.close()
   const again = await open(folder)

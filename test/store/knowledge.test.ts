@@ -16,7 +16,7 @@ class Oracle {
   size = 0
 
   isActive(id: number): boolean { const one = this.entries.get(id); return one?.isThere === true && one.isActive }
-  groupOf(id: number): string | undefined { return this.entries.get(id)?.group }
+  grupo(id: number): string | undefined { return this.entries.get(id)?.group }
 
   listed(list: List): number[] {
     return [...this.entries].filter(([, one]) => one.isThere &&
@@ -159,7 +159,7 @@ test('a draft never takes anybody for knowing who would not know once its events
 })
 
 test('whoever creates and lists in turns is told nothing new; the 65th change since the last list is', () => {
-  const knowledge = new Knowledge({ isActive: () => true, groupOf: () => undefined })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined })
   knowledge.tell(1, { list: 'active' })
   for (let id = 1; id <= 64; id++) {
     knowledge.set(id, 1)
@@ -175,7 +175,7 @@ test('whoever creates and lists in turns is told nothing new; the 65th change si
 
 test('who was narrowed to a group after a full list still knows all of it, and is told what is new in the group', () => {
   const groups = ['a', 'b']
-  const knowledge = new Knowledge({ isActive: () => true, groupOf: id => groups[id - 1] })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: id => groups[id - 1] })
   for (const id of [1, 2]) knowledge.set(id, 9)
   knowledge.tell(1, { list: 'active' })
   assert.equal(knowledge.isKnown(1, { list: ['a'] }), true)
@@ -190,7 +190,7 @@ test('who was narrowed to a group after a full list still knows all of it, and i
 })
 
 test('only what was set before the newest begin or gap may have unknown readers', () => {
-  const knowledge = new Knowledge({ isActive: () => true, groupOf: () => undefined })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined })
   const before = (): readonly (number | undefined)[] => [1, 2, 3].map(id => knowledge.unrecordedBeforeMs(id))
   knowledge.set(1, 1)
   assert.deepEqual(before(), [undefined, undefined, undefined])

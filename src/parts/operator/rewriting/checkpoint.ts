@@ -42,6 +42,7 @@ export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean 
       yield event('users.kept', null, { first: from + 1, users: kept })
     }
     for (const [, kept] of pieces(tokens)) yield event('tokens.kept', null, { tokens: kept })
+    yield * keptKnowledge(state)
   }
   return {
     events: events(),
@@ -51,28 +52,32 @@ export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean 
       yield * compareRows('entry', texts(state), texts(made))
       yield * compareRows('user', keptUsers(state), keptUsers(made))
       yield * compareRows('token', tokens, keptTokens(made))
+      yield * compareRows('record of what is known', keptKnowledge(state), keptKnowledge(made))
       if (made.entries.active !== state.entries.active) throw new Error('the number of active entries would be another')
     }
   }
 }
 
-function * texts({ entries }: State): Generator<unknown, void, void> {
-  for (let id = 1; id <= entries.size; id++) yield [entries.text(id), entries.changedMs(id)]
-}
-
-function * keptEntries({ entries }: State): Generator<KeptRow | null, void, void> {
+function * texts({ entries, deletions }: State): Generator<unknown, void, void> {
   for (let id = 1; id <= entries.size; id++) {
-    const entry = entries.get(id)
-    const changedMs = entries.changedMs(id)
-    const changed = changedMs === undefined ? {} : { changed: new Date(changedMs).toISOString() }
-    yield entry === undefined ? null : { ...rowOf(entry), ...changed }
+    yield [entries.text(id), entries.changedMs(id), deletions.get(id)]
   }
 }
 
-/** Older versions read `entries.kept`, but not `fields.kept`. */
+function * keptEntries({ entries, deletions }: State): Generator<KeptRow | null, void, void> {
+  for (let id = 1; id <= entries.size; id++) {
+    const entry = entries.get(id)
+    if (entry === undefined) { yield null; continue }
+    const changedMs = entries.changedMs(id)
+    const changed = changedMs === undefined ? {} : { changed: new Date(changedMs).toISOString() }
+    const deletion = deletions.get(id)
+    const deleted = deletion && { deleted: new Date(deletion.ms).toISOString(), deletedBy: deletion.by }
+    yield { ...rowOf(entry), ...changed, ...deleted }
+  }
+}
+
 function keptEvent(first: number, entries: readonly (KeptRow | null)[]): Event {
-  const isNew = entries.some(row => row !== null && (row.changed !== undefined || hasMore(row)))
-  return event(isNew ? 'fields.kept' : 'entries.kept', null, { first, entries })
+  return event('fields.kept', null, { first, entries })
 }
 
 function isLarge(row: KeptRow | null): boolean {
@@ -88,6 +93,26 @@ function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void
     const changes = { [field]: value }
     yield event(hasMore(changes) ? 'fields.updated' : 'entry.updated', null, { id, ...changes })
   }
+}
+
+/** Of other removed users only the ids are kept. */
+function * knowingRemoved({ users, knowledge }: State): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
+  for (const { id, email, name, passwordHash } of users.values()) {
+    if (passwordHash === undefined && email !== '' && knowledge.knowsAny(id)) yield { id, email, name }
+  }
+}
+
+function * keptKnowledge(state: State): Generator<Event, void, void> {
+  const { knowledge } = state
+  for (const [, users] of pieces(knowingRemoved(state))) yield event('knowledge.addresses', null, { users })
+  for (const [, knowers] of pieces(knowledge.keptKnowers())) yield event('knowledge.knowers', null, { knowers })
+  for (const [from, changes] of pieces(knowledge.keptChanges(), MAX_RECORD_ROWS)) {
+    yield event('knowledge.changes', null, { first: from + 1, changes })
+  }
+  for (const [, kept] of pieces(knowledge.keptPages(), MAX_RECORD_ROWS)) {
+    yield event('knowledge.pages', null, { pages: kept })
+  }
+  yield event('knowledge.kept', null, knowledge.kept())
 }
 
 /** A removed user is null: the ids of later users stay. */
@@ -120,14 +145,16 @@ function * compareRows(
   if (others.next().done !== true) throw new Error(`there would be more than ${row} of each ${what}`)
 }
 
-function * pieces<T>(rows: Iterable<T>): Generator<readonly [from: number, piece: readonly T[]], void, void> {
+function * pieces<T>(
+  rows: Iterable<T>, maxHeld: number = CHECKPOINT_RECORD_ROWS
+): Generator<readonly [from: number, piece: readonly T[]], void, void> {
   let from = 0
   let piece: T[] = []
   let bytes = 0
   let held = 0
   for (const row of rows) {
     const more = Buffer.byteLength(JSON.stringify(row)) + 1
-    const isFull = held === CHECKPOINT_RECORD_ROWS || piece.length === MAX_RECORD_ROWS ||
+    const isFull = held === maxHeld || piece.length === MAX_RECORD_ROWS ||
       bytes + more > CHECKPOINT_RECORD_BYTES
     if (isFull && piece.length > 0) {
       yield [from, piece]

@@ -10,7 +10,7 @@ import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS, UPDATE_SHAPE, type Entry } from '..
 import type { Entries } from '../../../store/entries.ts'
 import { ANY_ABILITY } from '../../../store/users.ts'
 import type { Commits, Store } from '../../../store/store.ts'
-import { number, optional, rule, text, type Rule } from '../../../store/validate.ts'
+import { number, optional, rule, text, texts, type Rule } from '../../../store/validate.ts'
 import { OperatorError } from '../../../command.ts'
 import type { Among, Body, FolderStatus, ImportRow, Listed, Named, OperationName, Result } from '../../operation.ts'
 import { folded } from '../../terminal.ts'
@@ -169,7 +169,9 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id) },
   disclose: {
-    shape: { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id) },
+    shape: {
+      command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id), fields: optional(texts)
+    },
     run: (call, disclosure) => disclosing(call, disclosure, () => ({}))
   },
   importEntries: {
