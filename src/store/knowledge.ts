@@ -261,69 +261,11 @@ export class Knowledge implements KnowledgeTable {
   }
 }
 
-/** What is known after the earlier commands of a write; at worst it knows less, which costs a record. */
-export class KnowledgeDraft implements KnowledgeTable {
-  readonly #knowledge: Knowledge
-  /** By id, who knows the password that was set in this write. */
-  readonly #set = new Map<number, Set<Knower>>()
-  readonly #told = new Map<number, Set<Knower>>()
-  /** By knower and list. */
-  readonly #lists = new Map<string, number>()
-  #changes: number
-  recording: Recording
-
-  constructor(knowledge: Knowledge) {
-    this.#knowledge = knowledge
-    this.#changes = knowledge.changes
-    this.recording = knowledge.recording
-  }
-
-  set(id: number, by: Knower | undefined): void {
-    this.#changes++
-    this.#set.set(id, new Set(by === undefined ? [] : [by]))
-    this.#told.delete(id)
-  }
-
-  settle(): void {}
-
-  renew(): void { this.#changes++ }
-
-  forget(id: number): void { this.set(id, undefined) }
-
-  tell(knower: Knower, tells: Tells): void {
-    if (typeof tells === 'number') this.#tell(knower, tells)
-    else if ('list' in tells) this.#lists.set(keyOf(knower, tells.list), this.#changes)
-    else for (const id of tells) this.#tell(knower, id)
-  }
-
-  record(what: 'begun' | 'ended' | 'gap'): void { if (what !== 'gap') this.recording = what }
-
-  isKnown(knower: Knower, tells: Tells): boolean {
-    if (typeof tells === 'number') return this.#knows(knower, tells)
-    if (!('list' in tells)) return tells.every(id => this.#knows(knower, id))
-    if (this.#lists.get(keyOf(knower, tells.list)) === this.#changes) return true
-    return this.#changes === this.#knowledge.changes && this.#knowledge.isKnown(knower, tells)
-  }
-
-  #tell(knower: Knower, id: number): void {
-    const told = this.#told.get(id)
-    if (told !== undefined) told.add(knower)
-    else this.#told.set(id, new Set([knower]))
-  }
-
-  #knows(knower: Knower, id: number): boolean {
-    if (this.#told.get(id)?.has(knower) === true) return true
-    return this.#set.get(id)?.has(knower) ?? this.#knowledge.knows(knower, id)
-  }
-}
-
 /** Under which names lists remember it. */
 function namesOf(list: List): readonly string[] {
   if (list === 'active') return [ACTIVE]
   return list === 'all' ? [ALL] : list
 }
-
-function keyOf(knower: Knower, list: List): string { return JSON.stringify([knower, list]) }
 
 function byteOf(id: number): number { return (id % PAGE_IDS) >> 3 }
 

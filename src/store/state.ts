@@ -6,7 +6,8 @@ import type { Entry } from './entry.ts'
 import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Events, type Tables } from './events.ts'
 import { GroupNames } from './groups.ts'
 import { isOfKnowledge } from './knowledge-events.ts'
-import { Knowledge, KnowledgeDraft } from './knowledge.ts'
+import { KnowledgeDraft } from './knowledge-draft.ts'
+import { Knowledge } from './knowledge.ts'
 import { isExpired, tokenId, type Session, type Token, type User } from './users.ts'
 
 export class State implements Tables {

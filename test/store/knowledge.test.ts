@@ -1,9 +1,8 @@
 /** Who knows which password, against an oracle that keeps a plain set of knowers for each entry and no marks. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  Knowledge, KnowledgeDraft, type Knower, type KnowledgeTable, type List, type Tells
-} from '../../src/store/knowledge.ts'
+import { KnowledgeDraft } from '../../src/store/knowledge-draft.ts'
+import { Knowledge, type Knower, type KnowledgeTable, type List, type Tells } from '../../src/store/knowledge.ts'
 import { randomOf, type Random } from '../support/random.ts'
 
 const KNOWERS: readonly Knower[] = [1, 2, 3, 'operator', 'operator:ana', 'host']
