@@ -190,13 +190,20 @@ export class Knowledge implements KnowledgeTable {
   restoreKnowers(knowers: readonly KeptKnower[]): void {
     for (const { knower, lists } of knowers) {
       const known = this.#of(knower)
-      for (const [name, at] of lists) known.lists.set(name, at)
+      for (const [name, at] of lists) {
+        known.lists.set(name, at)
+        this.#changes = Math.max(this.#changes, at) // if a salvage lacks the count
+      }
     }
   }
 
   restorePages(pages: readonly KeptPage[]): void {
     const knowers = [...this.#knowers.values()]
-    for (const { place, page, bits } of pages) knowers[place - 1]!.pages.set(page, Buffer.from(bits, 'base64'))
+    for (const { place, page, bits } of pages) {
+      const known = knowers[place - 1]
+      if (known === undefined) throw new Error(`there is no knower ${place}`)
+      known.pages.set(page, Buffer.from(bits, 'base64'))
+    }
   }
 
   restoreChanges(first: number, changes: readonly KeptChange[]): void {
