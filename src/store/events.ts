@@ -8,7 +8,7 @@ import {
 import type { GroupNames } from './groups.ts'
 import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
 import type { KnowledgeTable, Knower } from './knowledge.ts'
-import { ANY_ABILITY, covers, sees, type KeptToken, type KeptUser, type Token, type User } from './users.ts'
+import { endTokens, narrowTokens, type KeptToken, type KeptUser, type Token, type User } from './users.ts'
 
 /** Times are ISO 8601; `changed`: when the password was set. */
 export type KeptRow = EntryRow & {
@@ -295,18 +295,4 @@ function purge({ entries, knowledge, deletions }: Tables, id: number): void {
   knowledge.forget(id)
   deletions.delete(id)
   entries.delete(id)
-}
-
-/** A new record for each token, even if it may do as much: see `Session.token`. */
-function narrowTokens(tokens: Tables['tokens'], { id, abilities: most, groups: seen }: User): void {
-  for (const [hash, token] of tokens) {
-    if (token.user !== id) continue
-    const abilities = covers(token.abilities, ANY_ABILITY) ? most : token.abilities.filter(one => covers(most, one))
-    const groups = token.groups?.filter(one => sees(seen, one))
-    tokens.set(hash, { ...token, abilities, ...groups !== undefined && { groups } })
-  }
-}
-
-function endTokens(tokens: Tables['tokens'], user: number): void {
-  for (const [hash, token] of tokens) if (token.user === user) tokens.delete(hash)
 }

@@ -115,3 +115,17 @@ export function assertPassword(email: string, password: string): void {
 export function invalid(field: string, why: string): Failure {
   return new Failure('input-invalid', why, { errors: { [field]: [why] } })
 }
+
+/** A new record for each token, even if it may do as much: see `Session.token`. */
+export function narrowTokens(tokens: Map<string, Token>, { id, abilities: most, groups: seen }: User): void {
+  for (const [hash, token] of tokens) {
+    if (token.user !== id) continue
+    const abilities = covers(token.abilities, ANY_ABILITY) ? most : token.abilities.filter(one => covers(most, one))
+    const groups = token.groups?.filter(one => sees(seen, one))
+    tokens.set(hash, { ...token, abilities, ...groups !== undefined && { groups } })
+  }
+}
+
+export function endTokens(tokens: Map<string, Token>, user: number): void {
+  for (const [hash, token] of tokens) if (token.user === user) tokens.delete(hash)
+}
