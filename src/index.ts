@@ -2,7 +2,6 @@
  * For embedders: services in their own process. A service sets no signal handlers, never ends the process, and prints
  * only to the given log.
  */
-import { setMaxListeners } from 'node:events'
 import { readValues, SETTINGS, validateCombinations, type Settings } from './settings.ts'
 import { Failure } from './errors.ts'
 import { peerOf } from './http/client.ts'
@@ -73,10 +72,8 @@ export type Options = {
 
 /** Options besides the settings. */
 export interface HostOptions {
-  /** Receives the operator's messages. */
+  /** Receives the operator's messages. Its functions must not throw, except `access.write` for a line that is lost. */
   readonly log?: Log | undefined
-  /** Closes the service when it aborts. */
-  readonly signal?: AbortSignal | undefined
   /**
    * The path below which `handle` answers, such as `/vault`; empty: every path. `listen` expects a proxy that cuts it
    * off.
@@ -94,36 +91,23 @@ const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {},
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 
 /**
- * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure` or the signal's
- * reason, holding nothing.
+ * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`,
+ * holding nothing.
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
-  const { log: given = SILENT, signal, prefix = '', production = false, init = false, ...values } = options
+  const { log: given = SILENT, prefix = '', production = false, init = false, ...values } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
   }
   for (const [name, value] of Object.entries({ production, init })) {
     if (typeof value !== 'boolean') throw wrong(`${name} must be true or false`)
   }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
   const settings = { ...readOptions(values), isProduction: production }
   validateCombinations(settings) // `listen` checks the transport
-  const log = guarded(given, 'accessLog' in settings && settings.accessLog === true)
-  signal?.throwIfAborted()
+  const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
   const opened = await open(settings, log, prefix, init)
-  const service = embedded(opened, new Accounts(opened.store, { abilities: settings.abilities.values() }), prefix, log)
-  if (signal === undefined) return service
-  if (signal.aborted) await service.close()
-  signal.throwIfAborted()
-  const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
-  setMaxListeners(0, signal) // Node would warn of more than ten on standard error
-  signal.addEventListener('abort', onAbort, { once: true })
-  const close = (): Promise<void> => {
-    signal.removeEventListener('abort', onAbort)
-    return service.close()
-  }
-  return { ...service, close }
+  return embedded(opened, new Accounts(opened.store, { abilities: settings.abilities.values() }), prefix, log)
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
@@ -133,6 +117,7 @@ function readOptions(options: Options): Settings {
   const flags: { [flag: string]: string } = {}
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue
+    if (name === 'signal') throw wrong('signal is not an option: call close() instead')
     if (!Object.hasOwn(SETTINGS, name)) throw wrong(`${name} is not a setting`)
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
       throw wrong(`${name} must be a text, a number, true or false`)
@@ -155,8 +140,8 @@ function takes(parse: (text: string) => unknown, text: string): boolean {
   }
 }
 
-/** Keeps errors of the host's log from ending a change halfway, or the process. */
-function guarded(given: Log, isAccessLogged: boolean): Log {
+/** Its methods may need their `this`. */
+function boundLog(given: Log, isAccessLogged: boolean): Log {
   const { access } = given ?? {}
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,
@@ -165,24 +150,10 @@ function guarded(given: Log, isAccessLogged: boolean): Log {
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
-  // The log's methods may need their `this`.
   return {
-    info: line => safely(() => given.info(line)),
-    warn: line => safely(() => given.warn(line)),
-    progress: (what, share) => safely(() => given.progress?.(what, share)),
-    // Its error says that the line is lost.
-    access: access && { write: line => ignoreRejection(access.write(line)), pendingBytes: () => access.pendingBytes() }
+    info: line => given.info(line), warn: line => given.warn(line),
+    progress: (what, share) => given.progress?.(what, share), access
   }
-}
-
-function safely(call: () => unknown): void {
-  try {
-    ignoreRejection(call())
-  } catch {}
-}
-
-function ignoreRejection(result: unknown): void {
-  if (result !== undefined) Promise.resolve(result).catch(() => {})
 }
 
 function embedded(

@@ -1,5 +1,7 @@
-/** The program's bounds, the unit last in the name, with the defaults of settings. */
-import { strict as assert } from 'node:assert'
+/**
+ * The program's bounds, the unit last in the name, with the defaults of settings. `test/tables/limits.newest.test.ts`
+ * has the relations between them.
+ */
 
 /** Request line and headers; above: 431. */
 export const MAX_HEADER_BYTES: number = 16 * 1024
@@ -115,18 +117,3 @@ export const LIST_PAGE_ENTRIES: number = 64
 
 /** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
-
-/** Both programs call it. */
-export function assertLimits(): void {
-  assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
-  assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')
-  assert.ok(2 * MAX_BODY_SETTING_BYTES <= MAX_BODIES_BYTES, 'the largest body fits while it is read')
-  assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
-  assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
-  assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')
-  assert.ok(MAX_BODY_SETTING_BYTES + 1024 < MAX_ENTRY_BYTES, 'the largest body fits an entry')
-  assert.ok(MAX_ENTRY_BYTES + 1024 < MAX_LOCAL_BODY_BYTES, 'the largest entry fits an import')
-  const linesBefore = MAX_COMMIT_BYTES / 3 * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
-  assert.ok(MAX_LINE_BYTES + linesBefore <= MAX_WRITE_BYTES, 'recovery takes the largest write for one')
-  assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
-}

@@ -16,8 +16,8 @@ export interface Log {
 
 /** `pendingBytes` counts bytes that were written and not yet taken. */
 export interface AccessLogSink {
-  /** Throws if the line is lost. */
-  write(line: string): void
+  /** Throws or rejects if the line is lost. */
+  write(line: string): void | Promise<void>
   pendingBytes(): number
 }
 

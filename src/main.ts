@@ -2,19 +2,21 @@
 import { calledAs, readSettings, SETTINGS, settingsHelp } from './settings.ts'
 import { disk, fileFault, workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
-import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
-import { lineAppender, showProgress, type Log } from './log.ts'
+import { LAST_LINE_TIMEOUT_MS } from './limits.ts'
+import { lineAppender, showProgress, type AccessLogSink, type Log } from './log.ts'
 import { openService } from './service.ts'
 import { VERSION } from './version.ts'
 
 /** Node's own write ignores a short write on a full disk. */
-function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
-  if (!disk.openStat(stream.fd).isFile()) return line => { stream.write(line) }
-  return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
+function writer(stream: NodeJS.WriteStream & { readonly fd: number }): AccessLogSink['write'] {
+  if (disk.openStat(stream.fd).isFile()) return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
+  return line => new Promise((resolve, reject) => {
+    stream.write(line, error => { error ? reject(error) : resolve() })
+  })
 }
 
 async function main(): Promise<void> {
-  // A lost reader costs lines, not the service.
+  // A reader that ends costs lines, not the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
@@ -22,7 +24,6 @@ async function main(): Promise<void> {
     console.log(`usage: ${calledAs(process.argv[1], workingFolder())} [settings]\n\n${settingsHelp(SETTINGS)}`)
     return
   }
-  assertLimits()
   const stop = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
   const settings = readSettings(process.argv.slice(2), process.env)

@@ -41,6 +41,13 @@ export interface JournalSource {
   readonly onProgress: (share: number) => void
 }
 
+export interface Load {
+  readonly connections: number
+  readonly rateLimitClients: number
+  /** Of the access log, since the start. */
+  readonly lostLines: number
+}
+
 export interface PartContext<S extends object> {
   readonly settings: S & CoreSettings & { readonly isProduction: boolean }
   readonly store: Store
@@ -58,13 +65,15 @@ export interface PartContext<S extends object> {
   readonly stopping: AbortSignal
   /** Complete once all parts are open. */
   routes(): readonly Route[]
-  load(): { readonly connections: number, readonly rateLimitClients: number }
+  load(): Load
 }
 
 export interface OpenPart {
   readonly routes?: readonly Route[]
   readonly place?: { readonly name: string, readonly path: string }
   readonly observer?: Observer
+  /** Lines of the access log that were lost since the start. */
+  lostLines?(): number
   /** Called before the journal is closed. */
   close?(): void | Promise<void>
 }

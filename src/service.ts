@@ -112,11 +112,14 @@ async function compose(
   let routes: readonly Route[] = entryRoutes(store, prefix, abilities.get('deletePassword'))
   if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, loginLimit, tokenTtlMinutes)]
   let listener: Listener | undefined
+  const parts: OpenPart[] = []
   const context = {
     ...storage, settings, accounts, log, prefix, stopping: stopping.signal, routes: () => routes,
-    load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
+    load: () => ({
+      connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0,
+      lostLines: parts.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0)
+    })
   }
-  const parts: OpenPart[] = []
   for (const part of PARTS) {
     const open = await part.open?.(context) ?? {}
     closers.add(() => open.close?.())

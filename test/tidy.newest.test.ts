@@ -26,7 +26,7 @@ const part = (name: string, ...ofNode: readonly string[]): Module => ({ name, ho
 const LAYERS: readonly (readonly Module[])[] = [
   [
     { name: 'errors', holds: ['errors.ts', 'closers.ts'], ofNode: [] },
-    { name: 'limits', holds: ['limits.ts'], ofNode: ['node:assert'] },
+    { name: 'limits', holds: ['limits.ts'], ofNode: [] },
     { name: 'contract', holds: ['contract.ts', 'version.ts'], ofNode: [] },
     // What runs in the browser imports nothing but itself, and nothing imports it.
     { name: 'browser', holds: ['parts/page/browser/'], ofNode: [] }
@@ -62,7 +62,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [{ name: 'settings', holds: ['settings.ts'], ofNode: ['node:util'] }],
   [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
   [
-    { name: 'index', holds: ['index.ts'], ofNode: ['node:events'] },
+    { name: 'index', holds: ['index.ts'], ofNode: [] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
     {
       name: 'operator program', ofNode: ['node:path', 'node:util'],

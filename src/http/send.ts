@@ -20,7 +20,7 @@ export function sendContinue(response: ServerResponse & { readonly _sent100?: bo
 export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], isLast: boolean): void {
   // To HTTP/1.0, node:http closes behind an answer without a length.
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
-  writeHead(response, reply.status, fieldsOf(reply, extra))
+  response.writeHead(reply.status, fieldsOf(reply, extra))
   const { body = '' } = reply
   const bytes = Buffer.byteLength(body)
   const answer: Answer = { response, long: undefined, sinceMs: performance.now(), givenBytes: 0 }
@@ -53,13 +53,6 @@ export function rawRefusal(status: Refused, headers: readonly string[] = []): Bu
   const lines = [`HTTP/1.1 ${status} ${HTTP_TEXTS[status]}`]
   for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${String(reply.body)}`)
-}
-
-function writeHead(response: ServerResponse, status: number, fields: string[]): void {
-  if (!Object.hasOwn(response, 'writeHead')) { response.writeHead(status, fields); return }
-  // Middleware may take fields as an object only, as on-headers before 1.1 does.
-  for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
-  response.writeHead(status)
 }
 
 interface Answer {

@@ -5,7 +5,7 @@ import { AccessLog, type LoggedRequest } from '../../src/parts/access-log/access
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
-import { startProgram } from '../support/program.ts'
+import { SERVER, startProgram, type Program } from '../support/program.ts'
 import { send, startService } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
@@ -157,3 +157,20 @@ test('the first line says that the service has started, and the last one that it
   assert.deepEqual(lines.map(({ service, route }) => service ?? route), ['started', 'listPassword', 'stopped'])
   assert.ok(lines.every(({ time }) => Date.parse(time) > 0))
 })
+
+for (const [what, end] of Object.entries({
+  'its reader ends': { command: undefined, act: (program: Program) => { program.child.stdout!.destroy() } },
+  'its device is full': { command: ['sh', '-c', 'exec "$0" "$@" >/dev/full', process.execPath, SERVER], act: () => {} }
+})) {
+  test(`if ${what}, requests are answered, one warning says so, and a metric counts the lines`, async t => {
+    const program = await startProgram(t, { flags: { 'access-log': 'on' }, ...end.command && { command: end.command } })
+    end.act(program)
+    for (let n = 0; n < 20; n++) assert.equal((await send(program.url, 'GET', '/api/listPassword')).status, 404)
+    const lost = /^pes_access_log_lost_lines_total (\d+)$/m.exec(await (await fetch(`${program.url}/metrics`)).text())?.[1]
+    assert.ok(Number(lost) >= 19, `${lost} lines`)
+    const { code, stderr } = await program.stop()
+    assert.equal(code, 0)
+    assert.match(stderr, /^warning: the access log loses lines, which are counted: (EPIPE|ENOSPC)$/m)
+    assert.equal(stderr.match(/loses lines/g)?.length, 1, stderr)
+  })
+}

@@ -53,8 +53,8 @@ export const OPENINGS: { readonly [name: string]: Open } = {
   },
   'a service': service(),
   [ALL_ON]: service('--auth=bearer', '--access-log=on', '--tls-cert=CERT', '--tls-key=KEY', '--extra-routes=on'),
-  'an embedded service': async ({ folder, signal }) => {
-    const opened = await embed({ dataDir: folder, auth: 'bearer', log, signal })
+  'an embedded service': async ({ folder }) => {
+    const opened = await embed({ dataDir: folder, auth: 'bearer', log })
     return opened.close
   }
 }
@@ -71,7 +71,7 @@ async function failing(t: TestContext, at: number, act: () => Promise<void>): Pr
 }
 
 function placeOf(t: TestContext): Place {
-  return { folder: freshFolder(t), signal: new AbortController().signal, tls: certificateFiles(freshFolder(t)) }
+  return { folder: freshFolder(t), tls: certificateFiles(freshFolder(t)) }
 }
 
 /** Tests what is opened under a name. */

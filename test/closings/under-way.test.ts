@@ -2,5 +2,4 @@
 import { endsEmbedded, endsInTime } from './under-way.ts'
 
 endsInTime('TCP', false)
-endsEmbedded('close()')
-endsEmbedded('its signal')
+endsEmbedded()

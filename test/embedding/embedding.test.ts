@@ -1,16 +1,14 @@
 /** The service in somebody else's process, by what `index.ts` exports and nothing else. */
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, get } from 'node:https'
 import { pipeline, Writable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { Failure, openService, type Options, type Service } from '../../src/index.ts'
+import { Failure, openService, type Log, type Options, type Service } from '../../src/index.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { done } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
@@ -74,7 +72,7 @@ test('options are held to the same rules as settings, and a name that is none is
     [{ accessLog: 'yes' }, /: accessLog must be/], [{ keyFile: false }, /keyFile must be a text/], [{ dataDir: true }, /dataDir must be a text/],
     [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/], [{ log: { info() {} } }, /log.warn must be/],
     [{ log: console, accessLog: true }, /log.access.write must be/],
-    [{ signal: {} }, /signal must be/], [{ signal: null }, /signal must be/]
+    [{ signal: new AbortController().signal }, /call close\(\) instead/]
   ]
   for (const [options, message] of wrong) {
     await assert.rejects(openService({ journal: 'memory', ...options } as Options), { code: 'setting-invalid', message })
@@ -83,16 +81,6 @@ test('options are held to the same rules as settings, and a name that is none is
   for (const options of [null, 'memory', 1]) {
     await assert.rejects(openService(options as never), { code: 'setting-invalid', message: /options must be an object/ })
   }
-})
-
-test('a log that throws what it is warned with ends no change halfway, and nothing but the change fails', async t => {
-  const dataDir = freshFolder(t)
-  const log = { info() { throw new Error('info') }, warn() { throw new Error('warn') } }
-  const service = await openService({ dataDir, log })
-  rmSync(join(dataDir, 'journal.jsonl'))
-  for (let n = 0; n < 2; n++) await assert.rejects(service.createPassword(ENTRY), { code: 'journal-failed' })
-  assert.deepEqual(await service.listPassword(), [])
-  await service.close()
 })
 
 test('a log that takes progress gets that of a start; the console will do where no access log is wanted', async t => {
@@ -366,33 +354,6 @@ test('close waits for a request whose client is gone; nothing is logged afterwar
   assert.deepEqual(told.slice(length), [])
 })
 
-test('an aborted signal closes it, or keeps it from opening', async t => {
-  const dataDir = freshFolder(t)
-  const stop = new AbortController()
-  const service = await openService({ dataDir, signal: stop.signal })
-  stop.abort()
-  await service.close()
-  assert.equal(await codeOf(service.createPassword(ENTRY)), 'journal-closed')
-  await assert.rejects(openService({ dataDir, signal: stop.signal }), { name: 'AbortError' })
-  const late = new AbortController()
-  const opening = openService({ dataDir, signal: late.signal })
-  late.abort()
-  await assert.rejects(opening, { name: 'AbortError' })
-  await (await openService({ dataDir })).close()
-})
-
-test('a signal may close many services, of which Node does not warn', async t => {
-  const warnings: string[] = []
-  const onWarning = ({ message }: Error): void => { warnings.push(message) }
-  process.on('warning', onWarning)
-  t.after(() => process.off('warning', onWarning))
-  const stop = new AbortController()
-  for (let n = 0; n < 11; n++) await inMemory(t, { signal: stop.signal })
-  stop.abort()
-  await new Promise(resolve => setImmediate(resolve))
-  assert.deepEqual(warnings, [])
-})
-
 test('it listens once, until it is closed, and leaves no handler on the process', async t => {
   const handlers = (): number[] => process.eventNames().map(name => process.listenerCount(name))
   const before = handlers()
@@ -511,44 +472,28 @@ test('what a caller changes in what it has given, or was given, changes nothing 
   assert.doesNotMatch(await done(dataDir, 'user list --json'), /\*/)
 })
 
-test('log functions that throw are reported, and hinder no request nor the close, which releases the folder', async t => {
-  const dataDir = freshFolder(t)
+test('an access log that throws or rejects hinders no request nor the close, is warned of, and counts what it loses', async () => {
   const fail = (): never => { throw new Error('the host\'s own') }
-  const warnings: string[] = []
-  const warn = (line: string): never => { warnings.push(line); return fail() }
-  const broken = { info: fail, warn, progress: fail }
   const written: string[] = []
-  for (const access of [
-    { write: fail, pendingBytes: () => 0 }, { write: (line: string) => { written.push(line) }, pendingBytes: fail },
-    { write: fail, pendingBytes: () => Infinity } // what was dropped is reported while it closes
-  ]) {
-    const service = await openService({ dataDir, port: 0, accessLog: true, log: { ...broken, access } })
+  const SINKS: { readonly [what: string]: NonNullable<Log['access']> } = {
+    'its write throws': { write: fail, pendingBytes: () => 0 },
+    'its write rejects': { write: async () => fail(), pendingBytes: () => 0 }, // a rejection that nobody takes fails this test
+    'its count throws': { write: (line: string): void => { written.push(line) }, pendingBytes: fail },
+    'its reader is slow': { write: fail, pendingBytes: () => 2 ** 30 }
+  }
+  for (const [what, access] of Object.entries(SINKS)) {
+    const warnings: string[] = []
+    const log = { info: () => {}, warn: (line: string) => { warnings.push(line) }, access }
+    const service = await openService({ journal: 'memory', port: 0, accessLog: true, metrics: 'public', log } as Options)
     const url = await service.listen()
-    assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 200)
+    assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 200, what)
+    const lost = /^pes_access_log_lost_lines_total (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]
+    assert.equal(lost, '2', `${what}: the start and the first request`)
     await service.close()
+    const losses = warnings.filter(line => line.startsWith('the access log loses lines'))
+    assert.match(losses.join('\n'), /^the access log loses lines, which are counted: (the host's own|its reader is too slow)$/, what)
   }
-  assert.equal(warnings.filter(line => line.includes('the host\'s own')).length, 3, warnings.join('\n'))
-  assert.deepEqual(written.map(line => Object.entries(JSON.parse(line)).at(-1)), [['dropped', 2], ['service', 'stopped']], 'where nobody knows what waits, nothing is added to it')
-  const later = async (): Promise<never> => fail()
-  const slow = { info: later, warn: later, progress: later, access: { write: later, pendingBytes: () => 0 } }
-  const service = await openService({ dataDir, port: 0, accessLog: true, log: slow })
-  assert.equal(JSON.parse((await send(await service.listen(), 'GET', '/api/listPassword')).text).length, 3)
-  await service.close() // a rejection that nobody has taken fails this test
-})
-
-test('a host may have put another Promise in the place of Node\'s', async t => {
-  const fail = async (): Promise<never> => { throw new Error('the host\'s own') }
-  const service = await inMemory(t, { port: 0, log: { info: fail, warn: fail } })
-  const { Promise: own } = globalThis
-  globalThis.Promise = class extends own<unknown> {} as PromiseConstructor
-  try {
-    const url = await service.listen() // a rejection that nobody has taken fails this test
-    for (const path of ['createPassword', 'updatePassword/1', 'deletePassword/1']) {
-      assert.equal((await send(url, 'POST', `/api/${path}`, ENTRY)).status, 200, path)
-    }
-  } finally {
-    globalThis.Promise = own
-  }
+  assert.deepEqual(written, [], 'if nobody knows how much waits, nothing is added to it')
 })
 
 test('in production a folder without a journal is refused, unless it is to be made', async t => {
@@ -719,21 +664,21 @@ test('what a host has in the asynchronous context of a request stays that of the
   for (const [asked, store] of found) assert.equal(store, asked)
 })
 
-test('middleware that turns header fields into an object of their own, or whose own code throws, spoils no answer', async t => {
+test('middleware whose own code throws spoils no other answer', async t => {
   const warnings: string[] = []
   const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
   const url = await serverOf(t, (request, response) => {
     const { writeHead } = response
-    Object.assign(response, { writeHead: (status: number, fields: object = {}) => {
+    Object.assign(response, { writeHead: (...given: Parameters<typeof writeHead>) => {
       if (request.headers['x-throws'] !== undefined) throw new Error('a listener of the middleware')
-      return writeHead.call(response, status, { ...fields }) // as on-headers did before 1.1: the names of an array are its indices
+      return writeHead.apply(response, given)
     } })
     service.handle(request, response)
   })
   const body = JSON.stringify(ENTRY)
   const headers = { 'Content-Type': 'application/json', Connection: 'close' }
   const created = await fetch(`${url}/api/createPassword`, { method: 'POST', headers, body })
-  assert.deepEqual([created.status, created.headers.get('location'), created.headers.get('0')], [200, '/api/getPassword/1', null])
+  assert.deepEqual([created.status, created.headers.get('location')], [200, '/api/getPassword/1'])
   for (const init of [{}, { method: 'POST', body }]) {
     const path = init.method === undefined ? '/api/getPassword/1' : '/api/createPassword'
     await assert.rejects(fetch(url + path, { ...init, headers: { ...headers, 'X-Throws': 'yes' } }))

@@ -31,8 +31,11 @@ export class AccessLog implements Observer {
   readonly #sink: AccessLogSink
   readonly #wallMs: () => number
   readonly #warn: (line: string) => void
-  #dropped = 0
-  #fault: string | undefined
+  /** Since the start. */
+  lostLines = 0
+  /** How many of them the log has named. */
+  #namedLines = 0
+  #isLosing = false
 
   /** `wallMs`: since 1970. */
   constructor(sink: AccessLogSink, wallMs: () => number, warn: (line: string) => void) {
@@ -59,42 +62,43 @@ export class AccessLog implements Observer {
 
   write(request: LoggedRequest): void { this.#write(request) }
 
-  #write(data: object): void {
+  close(): void { this.#write({ service: 'stopped' }, Infinity) }
+
+  #write(data: object, mostPendingBytes: number = MAX_ACCESS_LOG_PENDING_BYTES): void {
     const line = this.#line(data)
-    let isWritten = false
     this.#attempt(() => {
-      if (this.#sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) return
-      this.#reportDropped()
-      this.#sink.write(line)
-      isWritten = true
-    })
-    if (!isWritten) this.#dropped++
+      const waitingBytes = this.#sink.pendingBytes() + Buffer.byteLength(line)
+      if (waitingBytes > mostPendingBytes) throw new Error('its reader is too slow')
+      this.#nameLost()
+      return this.#sink.write(line)
+    }, () => { this.lostLines++ })
   }
 
-  close(): void {
-    this.#attempt(() => {
-      this.#reportDropped()
-      this.#sink.write(this.#line({ service: 'stopped' }))
-    })
+  #nameLost(): void {
+    const dropped = this.lostLines - this.#namedLines
+    if (dropped === 0) return
+    this.#namedLines += dropped
+    this.#attempt(() => this.#sink.write(this.#line({ dropped })), () => { this.#namedLines -= dropped })
+  }
+
+  /** Warns of the first loss, and again once a line was written meanwhile. */
+  #attempt(write: () => unknown, undo: () => void): void {
+    const onLost = (error: unknown): void => {
+      undo()
+      if (!this.#isLosing) this.#warn(`the access log loses lines, which are counted: ${systemCode(error)}`)
+      this.#isLosing = true
+    }
+    const onWritten = (): void => { this.#isLosing = false }
+    try {
+      const written = write()
+      if (written === undefined) onWritten()
+      else Promise.resolve(written).then(onWritten, onLost)
+    } catch (error) {
+      onLost(error)
+    }
   }
 
   #line(data: object): string {
     return `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...data })}\n`
-  }
-
-  #reportDropped(): void {
-    if (this.#dropped > 0) this.#sink.write(this.#line({ dropped: this.#dropped }))
-    this.#dropped = 0
-  }
-
-  #attempt(act: () => void): void {
-    try {
-      act()
-      this.#fault = undefined
-    } catch (error) {
-      const why = systemCode(error)
-      if (why !== this.#fault) this.#warn(`the access log failed: ${why}; lines that are lost are counted`)
-      this.#fault = why
-    }
   }
 }

@@ -17,6 +17,6 @@ export const accessLog: Part<AccessLogSettings> = {
     const { AccessLog } = await import('./access-log.ts')
     const observer = new AccessLog(log.access, Date.now, log.warn)
     observer.begin()
-    return { observer, close: () => observer.close() }
+    return { observer, lostLines: () => observer.lostLines, close: () => observer.close() }
   }
 }

@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
-import type { PartContext } from '../../part.ts'
+import type { Load } from '../../part.ts'
 import type { Histogram, Metrics } from './metrics.ts'
 
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -43,7 +43,7 @@ export function watchEventLoop(): LoopDelay {
 
 export function exposition(
   { routes, malformed, writes, writeErrors }: Metrics, delay: LoopDelay, store: Store,
-  { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>
+  { rateLimitClients, connections, lostLines }: Load
 ): string {
   const { count: entryCount, active: activeCount } = store.state.entries
   const { fault, fullSince, records, waiting } = store.status()
@@ -70,6 +70,7 @@ export function exposition(
       [activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]),
     metric('gauge', 'pes_rate_limit_clients', 'Clients in the table of the rate limit.', [rateLimitClients]),
     metric('gauge', 'pes_http_connections', 'Open connections.', [connections]),
+    metric('counter', 'pes_access_log_lost_lines_total', 'Lines of the access log that were lost.', [lostLines]),
     metric('summary', 'nodejs_eventloop_delay_seconds', 'How late a timer of the event loop was.', ...lateness(delay)),
     metric('gauge', 'process_resident_memory_bytes', 'Resident memory.', [rss]),
     metric('gauge', 'nodejs_heap_size_total_bytes', 'The heap.', [heapTotal]),

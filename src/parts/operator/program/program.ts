@@ -4,7 +4,6 @@
  */
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../../errors.ts'
-import { assertLimits } from '../../../limits.ts'
 import { VERSION } from '../../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../../../command.ts'
 import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
@@ -23,7 +22,6 @@ export async function runProgram(words: readonly string[]): Promise<number> {
     process.exit(1) // safe: the change is done, or a second try is refused
   })
   try {
-    assertLimits()
     return await main(words)
   } catch (error) {
     const code = exitCodeOf(error)
