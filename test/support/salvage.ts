@@ -244,6 +244,8 @@ export async function salvageAndCheck(
   const whole = found.at(-1)!
   assert.equal(whole.type, 'journal.whole')
   checkEntries(state, expected)
+  const isEndKnown = made.losses.every(({ to }) => to !== null)
+  if (isEndKnown) assert.equal(made.last, source.lines.length, 'the end is known')
   const given = newestId(source.records)
   if (!mayLoseNewestIds) assert.ok(state.entries.size >= given, `id ${state.entries.size + 1} would be given again`)
   const last = stateOf(source.records)
