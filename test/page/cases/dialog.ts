@@ -1,10 +1,11 @@
 /** The dialogs of an entry: to look at it, to create and to change it. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, documentOf, edit, entries, EVERYWHERE, focus, holdAnswers, inBrowser, isEditing, openService, pass, sendEntry,
+  CHROMIUM, documentOf, edit, entries, EVERYWHERE, focus, holdAnswers, inBrowser, isEditing, keepCopies, openService, pass, sendEntry,
   textOf, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
+import { updateEntry } from '../../../src/store/commands.ts'
 
 inBrowser('what is missing or refused is said at its field, and keeps what was typed', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
@@ -55,23 +56,40 @@ inBrowser('the generator keeps its options in the address, never a password', EV
   await browser.click('#create')
   await browser.click('#generate')
   await browser.run("document.querySelector('input[value=words]').click()")
-  await browser.until("return /^[a-z]+(-[a-z]+){5}$/.test(document.getElementById('proposal').value)")
-  assert.match(await textOf(browser, '#bits'), /^6[89] bits/)
+  await browser.until("return /^[a-z]+(-[a-z]+){5}$/.test(document.getElementById('password').value)")
+  assert.match(await textOf(browser, '.field:has(#password)'), /Fuerte/)
   await browser.run("document.querySelector('input[value=capital]').click()")
   await browser.run("document.querySelector('input[value=digit]').click()")
-  await browser.until("return /[A-Z]/.test(document.getElementById('proposal').value) && /\\d/.test(document.getElementById('proposal').value)")
-  const phrase = await valueOf(browser, 'proposal')
+  await browser.until("return /[A-Z]/.test(document.getElementById('password').value) && /\\d/.test(document.getElementById('password').value)")
+  const phrase = await valueOf(browser, 'password')
   assert.ok(!(await browser.run<string>('return location.href')).includes(phrase))
   await browser.press(KEYS.escape)
-  await browser.press(KEYS.escape)
+  await browser.click('#confirm .danger')
   await browser.reload()
   await browser.click('#create')
   await browser.click('#generate')
-  await browser.until("return /[A-Z]/.test(document.getElementById('proposal').value) && /-/.test(document.getElementById('proposal').value)")
-  await browser.click('#usuario')
-  await browser.press(KEYS.enter)
-  assert.match(await valueOf(browser, 'password'), /-/, 'Enter takes it')
-  assert.ok(await isEditing(browser), 'and does not save')
+  await browser.until("return /[A-Z]/.test(document.getElementById('password').value) && /-/.test(document.getElementById('password').value)")
+  const first = await valueOf(browser, 'password')
+  await browser.click('#generate')
+  await browser.until("return document.getElementById('password').value !== arguments[0]", first)
+  await browser.fill('#password', 'typed by hand')
+  assert.equal(await browser.run("return document.getElementById('generator')"), null, 'what is typed has no options')
+})
+
+inBrowser('a generated password is in the field at once, and the first Enter or click on Save saves it', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, entries())
+  for (const [id, save] of [[1, () => browser.click('#editor .main')], [2, () => browser.press(KEYS.enter)]] as const) {
+    await browser.click(id === 1 ? '#blank button' : '#create')
+    await browser.fill('#sistema', `s${id}`)
+    await browser.fill('#usuario', 'u')
+    await browser.click('#generate')
+    await browser.until("return document.getElementById('password').value.length === 20")
+    const password = await valueOf(browser, 'password')
+    if (id === 2) await browser.run("document.getElementById('length').focus()")
+    await save()
+    await until(() => service.store.state.entries.get(id)?.password === password)
+    await browser.until("return document.getElementById('editor') === null")
+  }
 })
 
 inBrowser('a password that is shown hides itself, in the dialog and in the editor; nothing is asked for before', CHROMIUM, async t => {
@@ -114,6 +132,7 @@ inBrowser('address and notes are created, found, shown when asked for, changed a
   assert.equal(await (await browser.find('#view-notes button')).name(), 'Ocultar las notas')
   await browser.click('#viewer .end .main')
   await browser.until("return document.getElementById('editor')?.open")
+  await browser.click('#change-notas')
   await browser.fill('#notas', '')
   await browser.fill('#url', 'ftp://files.example')
   await browser.click('#editor .main')
@@ -149,6 +168,64 @@ inBrowser('a secret is shown with look-alikes, spaces and what cannot be seen ma
   await browser.find('#viewer .revealed')
   assert.deepEqual(await browser.run(`return ['space', 'digit', 'foreign', 'symbol', 'unseeable'].map(kind =>
     [...document.querySelectorAll('#viewer .' + kind)].map(one => one.textContent).join(''))`), ['   ', '01', '\u0430', '|', 'U+202E'])
+})
+
+inBrowser('a space is marked by a ground as high as the line, and by no character that it could be; notes have no marks', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, {}, entries(['AAA', 'ana', 'a b_c']))
+  await updateEntry(service.store, 1, { notas: 'one two 3 _ 4' }, null)
+  await browser.click('#refresh')
+  await view(browser, 'AAA')
+  await browser.click('#view-password .icon')
+  await browser.find('#viewer .revealed')
+  const [height, line, image, ground, plain] = await browser.run<[number, number, string, string, string]>(`
+    const space = document.querySelector('#viewer .space'), { height } = space.getBoundingClientRect(), style = getComputedStyle(space)
+    const code = getComputedStyle(space.parentElement)
+    return [height, parseFloat(code.fontSize), style.backgroundImage, style.backgroundColor, code.backgroundColor]`)
+  assert.ok(height >= line, `${height} of ${line}`)
+  assert.equal(image, 'none')
+  assert.notEqual(ground, plain)
+  await browser.click('#view-notes .icon')
+  await browser.until("return document.querySelector('#view-notes .revealed') !== null")
+  assert.equal(await browser.run("return document.querySelectorAll('#view-notes .code span').length"), 0)
+})
+
+inBrowser('notes have a row only if there are some, and are copied; in the editor they are hidden until asked for', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await updateEntry(service.store, 1, { notas: 'PIN of the door: 4711' }, null)
+  await browser.click('#refresh')
+  await view(browser, 'Banco Central')
+  assert.equal(await browser.run("return document.getElementById('view-notes')"), null)
+  await browser.press(KEYS.escape)
+  await view(browser, 'Correo')
+  await keepCopies(browser)
+  await browser.click('#view-notes [data-act=copyNotes]')
+  await browser.until("return copied[0] === 'PIN of the door: 4711'")
+  await browser.click('#viewer .end .main')
+  await browser.find('#show-notas')
+  assert.doesNotMatch(await documentOf(browser), /PIN of the door/)
+  await browser.click('#show-notas')
+  await browser.until("return document.querySelector('#editor .revealed')?.textContent === 'PIN of the door: 4711'")
+  await browser.click('#change-notas')
+  assert.equal(await valueOf(browser, 'notas'), 'PIN of the door: 4711', 'a change begins with what is there')
+  await browser.fill('#notas', 'another PIN')
+  await browser.click('#editor .main')
+  await until(() => service.store.state.entries.get(1)?.notas === 'another PIN')
+})
+
+inBrowser('what a dialog has shown is not held after it is closed', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await view(browser, 'Banco Central')
+  await browser.click('#view-password .icon')
+  await browser.until("return document.querySelector('#viewer .revealed') !== null") // a driver would hold what it finds
+  await browser.run("window.shown = new WeakRef(document.querySelector('#view-password .code'))")
+  await browser.press(KEYS.escape)
+  await browser.until("return document.getElementById('viewer') === null")
+  for (let i = 0; i < 20; i++) {
+    await browser.drawn()
+    await browser.devtools('HeapProfiler.collectGarbage')
+    if (await browser.run('return shown.deref() === undefined')) return
+  }
+  assert.fail('the element with the secret is still held')
 })
 
 inBrowser('a double click on a row leaves its entry open', EVERYWHERE, async t => {

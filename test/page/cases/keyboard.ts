@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { deleteEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, valueOf
+  CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -90,7 +90,7 @@ inBrowser('the dialogs have names, keep the focus, give it back, and say what is
     .filter(one => one.checkVisibility() && !one.ariaLabel && !one.labels?.length && !one.textContent.trim()).map(one => one.outerHTML)`)
   assert.deepEqual(nameless, [])
   await browser.press(KEYS.escape)
-  await browser.press(KEYS.escape)
+  await browser.click('#confirm .danger')
   await browser.until("return document.getElementById('editor') === null")
   assert.equal(await focus(browser), 'button: Nueva')
 })
@@ -111,11 +111,39 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   await browser.until('return window.copied.length === 2')
   assert.deepEqual(await browser.run('return window.copied'), ['ana', 'x'.repeat(24)])
   await browser.press('?')
-  assert.match(await textOf(browser, '#more'), /Ctrl B[^]*Copiar el usuario de la fila/)
+  assert.match(await textOf(browser, '#more'), /Ctrl B[^]*Copiar el usuario/)
   await browser.click('#single-keys')
   await browser.press(KEYS.escape)
   await browser.press('n')
   assert.equal(await isEditing(browser), false, 'switched off')
+})
+
+inBrowser('the keys work in the viewer, and on the row with the focus: copy, edit, delete, undo, search', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await keepCopies(browser)
+  await view(browser, 'GitHub')
+  await browser.press(KEYS.control, 'b')
+  await browser.until('return copied.length === 1')
+  await browser.press(KEYS.control, 'c')
+  await browser.until('return copied.length === 2')
+  assert.deepEqual(await browser.run('return copied'), ['anagarcia', 'ghp-no-es-esto'])
+  await browser.press('e')
+  await browser.until("return document.getElementById('editor')?.open")
+  await browser.click('#change-password')
+  await browser.fill('#password', 'quite another one')
+  await browser.press(KEYS.enter)
+  await until(() => service.store.state.entries.get(5)?.password === 'quite another one')
+  await browser.until("return document.getElementById('editor') === null && document.querySelector('.message')")
+  await browser.press(KEYS.control, 'z')
+  await until(() => service.store.state.entries.get(5)?.password === 'ghp-no-es-esto')
+  await browser.until("return document.activeElement.querySelector('bdi')?.textContent === 'GitHub'")
+  await browser.press(KEYS.delete)
+  await until(() => service.store.state.entries.get(5)?.status === 0)
+  await told(browser, 'Eliminada: GitHub')
+  await browser.press(KEYS.control, 'z')
+  await until(() => service.store.state.entries.get(5)?.status === 1)
+  await browser.press(KEYS.control, 'k')
+  assert.equal(await focus(browser), 'searchbox: Buscar por sistema, usuario o dirección')
 })
 
 inBrowser('each control has a name that contains its visible label', CHROMIUM, async t => {

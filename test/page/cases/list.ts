@@ -19,11 +19,8 @@ inBrowser('an empty service says so, and that it is open; its first entry is cre
   await browser.fill('#sistema', 'Correo')
   await browser.fill('#usuario', 'ana')
   await browser.click('#generate')
-  await browser.click('#again')
-  const proposed = await textOf(browser, '#proposal')
+  const proposed = await valueOf(browser, 'password')
   assert.match(proposed, /^[!-~]{20}$/)
-  await browser.click('#use')
-  assert.equal(await valueOf(browser, 'password'), proposed)
   await browser.press(KEYS.enter)
   await browser.until("return document.getElementById('editor') === null && document.querySelector('#rows .row')")
   assert.deepEqual(await systems(browser), ['Correo'])
@@ -46,6 +43,28 @@ inBrowser('the list is asked for without secrets, and revalidated when the page 
   await storeEntry(service.store, { sistema: 'Cuatro', usuario: 'eva', password: 'y' }, null)
   await browser.run(look)
   await browser.until("return document.querySelectorAll('#rows .row').length === 4")
+})
+
+inBrowser('a click on "Same as" shows these alone, and "All" shows all again', CHROMIUM, async t => {
+  const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'], ['Tres', 'eva', 'x']))
+  assert.equal(await browser.run("return document.getElementById('filter').options.length"), 2, 'all, and what there is to filter')
+  await browser.click('#rows .badge')
+  assert.deepEqual(await systems(browser), ['Dos', 'Uno'])
+  assert.equal(await textOf(browser, '#count'), '2 de 3 entradas')
+  assert.equal(await browser.run("return document.getElementById('viewer')"), null)
+  await browser.run("const filter = document.getElementById('filter'); filter.value = ''; filter.dispatchEvent(new Event('change'))")
+  assert.equal((await systems(browser)).length, 3)
+  await browser.resize(390, 700)
+  assert.ok(await browser.run<number>("return document.querySelector('.row:has(.badge) .user').getBoundingClientRect().width") > 20, 'the user is seen on a phone')
+})
+
+inBrowser('the browser\'s own search finds every row of a list of 500', CHROMIUM, async t => {
+  const { browser } = await openService(t, {}, async store => {
+    for (let i = 0; i < 500; i++) await storeEntry(store, { sistema: `Sistema ${i}`, usuario: 'u', password: 'p' }, null)
+  })
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 500)
+  assert.ok(await browser.run("return window.find('Sistema 499')"), 'it is found')
+  await browser.until("const { top, bottom } = getSelection().getRangeAt(0).getBoundingClientRect(); return top >= 0 && bottom <= innerHeight")
 })
 
 inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {

@@ -35,20 +35,20 @@ inBrowser('only "Change" makes a field, the old password can be kept, and a chan
   const { browser, service } = await openService(t)
   await edit(browser, 'Correo')
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/)
-  await browser.click('#show-stored')
+  await browser.click('#show-password')
   await browser.until("return document.querySelector('#editor .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
-  await browser.click('#change')
+  await browser.click('#change-password')
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/, 'in the document only while it is shown')
   assert.equal(await valueOf(browser, 'password'), '')
   await browser.fill('#password', 'not this one')
   await browser.click('#keep-old')
-  await browser.click('#change')
+  await browser.click('#change-password')
   assert.equal(await valueOf(browser, 'password'), '', 'each time an empty field')
   await browser.click('#keep-old')
   await browser.click('#editor .main')
   await browser.until("return document.getElementById('editor') === null")
   await edit(browser, 'Correo')
-  await browser.click('#change')
+  await browser.click('#change-password')
   await browser.fill('#password', 'quite another one')
   await browser.click('#editor .main')
   await until(() => service.store.state.entries.get(1)?.password === 'quite another one')
@@ -222,7 +222,7 @@ inBrowser('what a gateway says in its own words is no empty list, no deletion, a
   assert.ok((await systems(browser)).includes('Correo'), 'nobody has deleted it')
 })
 
-inBrowser('what is common or short is warned of, what was typed has no meter, what was generated has its bits', EVERYWHERE, async t => {
+inBrowser('what is common or short is warned of, what was typed has no meter, what was generated is called strong', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   const said = (): Promise<string> => textOf(browser, '.field:has(#password)')
@@ -235,8 +235,7 @@ inBrowser('what is common or short is warned of, what was typed has no meter, wh
   }
   assert.equal(await browser.run("return document.querySelectorAll('meter').length"), 0)
   await browser.click('#generate')
-  await browser.click('#use')
-  await browser.until("return /1\\d\\d bits/.test(document.querySelector('.field:has(#password)').innerText)")
+  await browser.until("return /Muy fuerte/.test(document.querySelector('.field:has(#password)').innerText)")
 })
 
 inBrowser('leaving the page revokes the token, hiding it does not', EVERYWHERE, async t => {
@@ -368,7 +367,7 @@ inBrowser('an editor that a new login opens again holds what was typed, and no l
   await logIn(browser)
   await view(browser, 'Correo')
   await browser.click('#viewer .end .main')
-  await browser.find('#show-stored')
+  await browser.find('#show-password')
   await service.accounts!.revokeAll(ANA)
   await browser.fill('#usuario', 'typed')
   await browser.click('#editor .main')
@@ -376,7 +375,7 @@ inBrowser('an editor that a new login opens again holds what was typed, and no l
   await logIn(browser)
   await browser.until("return document.getElementById('editor')?.open")
   assert.equal(await valueOf(browser, 'usuario'), 'typed')
-  assert.equal(await browser.run("return document.getElementById('show-stored').checkVisibility()"), false)
+  assert.equal(await browser.run("return document.getElementById('show-password').checkVisibility()"), false)
   await browser.click('#editor .main')
   await browser.until("return document.getElementById('editor') === null")
   const { usuario, password } = service.store.state.entries.get(1)!

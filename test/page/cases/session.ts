@@ -51,6 +51,7 @@ inBrowser('what was requested before the logout shows nothing to the next user',
   const release = await holdAnswers(browser)
   await browser.click('#refresh')
   await browser.click('#rows [data-act=edit]')
+  await browser.until('return held.length === 2')
   await leave(browser)
   await release(3)
   await browser.run("return new Promise(done => setTimeout(done, 50))")

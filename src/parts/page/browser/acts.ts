@@ -1,9 +1,10 @@
 /** The acts of a person on the entries of the list. */
-import type { Listed, Stored } from './answers.ts'
+import { rowOf, type Listed, type Stored } from './answers.ts'
 import { forgetRemovals, reload, removeEntry, save } from './changes.ts'
 import { clearNow, copy } from './clipboard.ts'
 import { announce, isModal, sayCopied, tell } from './dialogs.ts'
 import { openEditor, type Draft, type Edited } from './editor.ts'
+import { isAlike } from './entries.ts'
 import { explained, say } from './language.ts'
 import { briefName, sentences } from './plain.ts'
 import type { Act } from './showing.ts'
@@ -67,7 +68,11 @@ export function stopActs(): void {
 export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
   if (asked === 'view' || asked === 'reveal') view(entry, asked === 'reveal')
   else if (asked === 'copyUser') void copyText(entry.usuario, button)
-  else void { copy: copyPassword, edit, remove, restore }[asked](entry, button)
+  else if (asked === 'copy') void copySecret('password', entry, button)
+  else if (asked === 'keepReused') page.keep({ by: 'reused' })
+  else if (asked === 'keepExposed') page.keep({ by: 'exposed' })
+  else if (asked === 'copyNotes') void copySecret('notas', entry, button)
+  else void { edit, remove, restore }[asked](entry, button)
 }
 
 export function create(): void { if (rights.may('createPassword') && !isModal()) openEditor(save) }
@@ -87,12 +92,12 @@ function view(entry: Listed, isRevealed: boolean): void {
   openViewer(entry, isRevealed, { act, copyText: (...asked) => void copyText(...asked), read: storedNow })
 }
 
-async function copyPassword(entry: Listed, button?: HTMLElement): Promise<void> {
+async function copySecret(name: 'password' | 'notas', entry: Listed, button?: HTMLElement): Promise<void> {
   if (!rights.may('getPassword')) return
-  const text = busy(button, storedNow(entry)).then(now => now?.fields.password)
+  const text = busy(button, storedNow(entry)).then(now => now?.fields[name])
   const isCopied = await copy(text, outcome => {
     if (outcome === 'cleared') announce(say('cleared'))
-    else tell(say('maybeCopied'), { label: say('clear'), act: () => void clearClipboard() }, true)
+    else tell(say('maybeCopied'), { label: say('clear'), act: () => void clearClipboard() })
   })
   if (isCopied !== undefined) tellCopied(isCopied, button)
 }
@@ -109,12 +114,13 @@ function tellCopied(isCopied: boolean, button: HTMLElement | undefined): void {
   else sayCopied(button)
 }
 
-async function edit({ id, sistema, usuario, url }: Listed, button?: HTMLElement): Promise<void> {
-  let edited: Edited = { id, tag: undefined, fields: { sistema, usuario, url } }
+async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
+  const { id, sistema, usuario, url, grupo, hasCode } = entry
+  let edited: Edited = { id, tag: undefined, hasCode, fields: { sistema, usuario, url, grupo } }
   if (rights.may('getPassword')) {
-    const now = await busy(button, storedNow({ id, sistema, usuario, url }))
+    const now = await busy(button, storedNow(entry))
     if (now === undefined) return
-    edited = { id, tag: now.tag, fields: now.fields }
+    edited = { id, tag: now.tag, hasCode, fields: now.fields }
   }
   // Meanwhile the person may have opened something else.
   if (entryInView()?.id === id) closeViewer()
@@ -143,9 +149,8 @@ async function storedNow(entry: Listed): Promise<Stored | undefined> {
   const answer = await api.get(entry.id)
   if (!answer.ok && answer.why !== 'unknown') return void tell(explained(answer)) as undefined
   if (!answer.ok || !answer.value.isActive) return gone(entry) as undefined
-  const { sistema, usuario, url } = answer.value.fields
-  if (sistema !== entry.sistema || usuario !== entry.usuario || url !== entry.url) {
-    const now = { ...entries.get(entry.id), id: entry.id, sistema, usuario, url }
+  const now = rowOf(answer.value, entries.get(entry.id) ?? entry)
+  if (!isAlike(now, entry)) {
     entries.put(now)
     renewViewer(now)
     show()
@@ -163,7 +168,9 @@ function gone({ id }: Listed): void {
 
 async function busy<T>(button: HTMLElement | undefined, work: Promise<T>): Promise<T> {
   if (button !== undefined) button.ariaBusy = 'true'
-  const done = await work
-  if (button !== undefined) button.ariaBusy = null
-  return done
+  try {
+    return await work
+  } finally {
+    if (button !== undefined) button.ariaBusy = null
+  }
 }

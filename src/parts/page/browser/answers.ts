@@ -6,16 +6,27 @@ export interface EntryFields {
   readonly password: string
   readonly url: string
   readonly notas: string
+  readonly grupo: string
 }
 
-/** `changed`: when the password was last set. `reused`: how many others have the same password. */
+/** What is sent: `otp` is taken and never answered. */
+export type Sent = Partial<EntryFields & { readonly otp: string }>
+
+/**
+ * `changed`: when the password was last set. `reused`: how many others have the same password. `exposed`: how many know
+ * it who may no longer read it. `hasNotes`, `hasCode`: whether the entry has notes, one-time codes.
+ */
 export interface Listed {
   readonly id: number
   readonly sistema: string
   readonly usuario: string
   readonly url: string
+  readonly grupo: string
   readonly changed?: string
   readonly reused?: number
+  readonly exposed?: number
+  readonly hasNotes: boolean
+  readonly hasCode: boolean
 }
 
 export interface List {
@@ -29,6 +40,17 @@ export interface Stored {
   readonly isActive: boolean
   readonly fields: EntryFields
   readonly tag: string | undefined
+}
+
+/** As the list would have it; the counts of equal passwords and of knowers come with the next list. */
+export function rowOf({ id, fields }: Stored, known?: Listed, isNewPassword: boolean = false): Listed {
+  const { sistema, usuario, url, grupo, notas } = fields
+  const { changed, reused, exposed, hasCode = false } = known ?? {}
+  const since = isNewPassword ? new Date().toISOString() : changed
+  return {
+    id, sistema, usuario, url, grupo, hasNotes: notas !== '', hasCode, ...since !== undefined && { changed: since },
+    ...!isNewPassword && reused !== undefined && { reused }, ...!isNewPassword && exposed !== undefined && { exposed }
+  }
 }
 
 export interface User {

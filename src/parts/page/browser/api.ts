@@ -3,7 +3,7 @@
  * whatever its status.
  */
 import {
-  LOST, refusalOf, type Answer, type Body, type Change, type EntryFields, type List, type Listed, type Operation,
+  LOST, refusalOf, type Answer, type Body, type Change, type List, type Listed, type Operation, type Sent,
   type Stored, type User
 } from './answers.ts'
 
@@ -17,6 +17,7 @@ interface Asked {
   readonly body?: object
   readonly headers?: { readonly [name: string]: string }
   readonly keepalive?: boolean
+  readonly signal?: AbortSignal
   isAnswer(body: Body): boolean
 }
 
@@ -34,18 +35,21 @@ const BODY_MS = 300_000
 const WEB = new URL('../', import.meta.url)
 const BASE = new URL('../api/', WEB)
 
+/** Why requests of an ended session are rejected: whatever waited for them ends with it. */
+export const ENDED: DOMException = new DOMException('the session has ended', 'AbortError')
+
 const says = (message: string) => (body: Body): boolean => body['message'] === message && body['status'] === 200
 const isEntry = (entry: any, id: number): boolean => entry?.id === id && typeof entry.password === 'string'
 
 /**
- * The only place of the token. A request of an ended session is never answered: it would show one person's entries to
- * the next.
+ * The only place of the token. Requests of an ended session are rejected by `ENDED`: an answer would show one person's
+ * entries to the next.
  */
 export class Api {
   #token: string | undefined
   #user: User | undefined
   #events: ApiEvents | undefined
-  #session: object = {}
+  #session = new AbortController()
 
   get user(): User | undefined { return this.#user }
 
@@ -64,14 +68,14 @@ export class Api {
     return mapped(answer, received => storedIn(received, 'passwords'))
   }
 
-  async create(fields: Partial<EntryFields>): Promise<Answer<number>> {
+  async create(fields: Sent): Promise<Answer<number>> {
     const asked = { body: fields, isAnswer: says('SE CREÓ UNA NUEVA CONTRASEÑA') }
     const answer = await this.#ask('POST', 'createPassword', '', asked)
     return mapped(answer, ({ headers }) => Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0]))
   }
 
   /** Fails with `changed` if the tag's version is no longer stored. */
-  async update(id: number, fields: Partial<EntryFields>, tag: string | undefined): Promise<Answer<Stored>> {
+  async update(id: number, fields: Sent, tag: string | undefined): Promise<Answer<Stored>> {
     const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
     const asked = { body: fields, headers, isAnswer: (body: Body) => isEntry(body['password'], id) }
     return mapped(await this.#ask('POST', 'updatePassword', id, asked), received => storedIn(received, 'password'))
@@ -127,38 +131,39 @@ export class Api {
 
   forget(): void {
     this.#token = this.#user = undefined
-    this.#session = {}
+    this.#session.abort(ENDED)
+    this.#session = new AbortController()
   }
 
   #authorization(): Record<string, string> {
     return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
   }
 
-  /** Never settles if the session has ended: `onLoginNeeded` tells the page. */
   async #ask(
     method: 'GET' | 'POST', operation: Operation, id: number | '', asked: Asked
   ): Promise<Answer<Received>> {
-    const session = this.#session
+    const { signal } = this.#session
     const headers = { ...this.#authorization(), ...asked.headers }
-    const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, { ...asked, headers })
-    if (session !== this.#session) return new Promise(() => {})
-    if (!answer.ok && answer.why === 'login') {
-      this.#events?.onLoginNeeded()
-      return new Promise(() => {})
-    }
+    // A change that is under way is carried out, even if nobody sees the answer.
+    const own = method === 'GET' ? { ...asked, headers, signal } : { ...asked, headers }
+    const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, own)
+    signal.throwIfAborted()
+    if (!answer.ok && answer.why === 'login') this.#events?.onLoginNeeded()
+    signal.throwIfAborted()
     if (!answer.ok && answer.why === 'forbidden') this.#events?.onForbidden(operation)
     return answer
   }
 
   async #send(method: 'GET' | 'POST', path: string, asked: Asked): Promise<Answer<Received>> {
-    const { body, headers = {}, keepalive = false, isAnswer } = asked
+    const { body, headers = {}, keepalive = false, signal, isAnswer } = asked
     const text = body === undefined ? null : JSON.stringify(body)
     const watch = new AbortController()
     let timer = setTimeout(() => watch.abort(), ANSWER_MS + (text?.length ?? 0) * SEND_MS_A_BYTE)
     const content: Record<string, string> = text === null ? {} : { 'Content-Type': 'application/json' }
     try {
       const response = await fetch(new URL(path, BASE), {
-        method, body: text, cache: 'no-store', keepalive, signal: watch.signal,
+        method, body: text, cache: 'no-store', keepalive,
+        signal: signal === undefined ? watch.signal : AbortSignal.any([watch.signal, signal]),
         headers: { Accept: 'application/json', ...content, ...headers }
       })
       clearTimeout(timer)
@@ -183,14 +188,17 @@ function parsed(text: string): Body {
   }
 }
 
-function listed({ id, sistema, usuario, url = '', changed, reused }: Body): Listed {
-  return { id, sistema, usuario, url: url ?? '', ...changed && { changed }, ...reused > 0 && { reused } }
+function listed({ id, sistema, usuario, url, grupo, changed, reused, exposed, notas, otp }: Body): Listed {
+  return {
+    id, sistema, usuario, url: url ?? '', grupo: grupo ?? '', hasNotes: notas === true, hasCode: otp === true,
+    ...changed && { changed }, ...reused > 0 && { reused }, ...exposed > 0 && { exposed }
+  }
 }
 
 /** A compressing proxy makes the tag weak (`W/`), and a weak tag never matches. */
 function storedIn({ body, headers }: Received, name: string): Stored {
-  const { id, status, sistema, usuario, password, url, notas } = body[name]
-  const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '' }
+  const { id, status, sistema, usuario, password, url, notas, grupo } = body[name]
+  const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '', grupo: grupo ?? '' }
   return { id, isActive: status === 1, fields, tag: headers.get('ETag')?.replace(/^W\//, '') }
 }
 

@@ -67,7 +67,7 @@ export class Bar {
     this.element.className = isList ? 'bar' : 'bar bare'
     this.element.replaceChildren(make('h1', {}, icon('mark'), make('span', {}, say('title'))),
       ...isList && !isEmpty ? [this.#searchField()] : [], ...mayRestore ? [deletedButton('quiet', isDeleted)] : [],
-      this.#menuButton(), ...mayCreate ? [item('create', 'new', say('create'), create, 'main')] : [])
+      this.#menuButton(), ...mayCreate ? [item('create', 'new', say('create'), create, 'main')] : [], this.menu)
   }
 
   #searchField(): HTMLElement {

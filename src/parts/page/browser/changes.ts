@@ -1,5 +1,5 @@
 /** Creates, changes and deletes entries: nothing typed is lost, and nobody else's change is overwritten unseen. */
-import { mayBeDone, type Answer, type EntryFields, type Listed, type Stored } from './answers.ts'
+import { mayBeDone, rowOf, type Answer, type EntryFields, type Listed, type Sent, type Stored } from './answers.ts'
 import { announce, confirm, tell } from './dialogs.ts'
 import type { Changed, Edited } from './editor.ts'
 import type { Outcome } from './form.ts'
@@ -8,11 +8,10 @@ import { briefName, sentences } from './plain.ts'
 import { api, deleted, entries, isAtList, page, rights, show } from './state.ts'
 import { askWhich } from './versions.ts'
 
-type Fields = Partial<EntryFields>
-
 /** Time for a slow service to store the entry. */
 const CHECK_AFTER_MS = 1000
-const EMPTY: EntryFields = { sistema: '', usuario: '', password: '', url: '', notas: '' }
+const EMPTY: EntryFields = { sistema: '', usuario: '', password: '', url: '', notas: '', grupo: '' }
+const FIELDS = Object.keys(EMPTY) as (keyof EntryFields)[]
 
 let lastAsked = 0
 let lastLoaded = 0
@@ -43,7 +42,7 @@ export function save({ edited, fields, session }: Changed, close: () => void): P
   return edited === undefined ? create(fields, session, close) : update(edited, fields, close)
 }
 
-async function create(fields: Fields, session: object, close: () => void): Promise<Outcome> {
+async function create(fields: Sent, session: object, close: () => void): Promise<Outcome> {
   const before = unsure.get(session)
   if (before !== undefined) {
     const found = await findStored(fields, before)
@@ -64,15 +63,17 @@ async function create(fields: Fields, session: object, close: () => void): Promi
   return { refusal: answer, note: 'notStored' }
 }
 
-function created(id: number, { sistema = '', usuario = '', url = '' }: Fields, close: () => void): undefined {
-  entries.put({ id, sistema, usuario, url, changed: new Date().toISOString() })
+function created(id: number, fields: Sent, close: () => void): undefined {
+  const { otp = '', ...others } = fields
+  const row = rowOf({ id, isActive: true, tag: undefined, fields: { ...EMPTY, ...others } }, undefined, true)
+  entries.put({ ...row, hasCode: otp !== '' })
   close()
   show()
-  announce(say('created'))
+  tell(say('created'))
   page.focusOn(id)
 }
 
-async function findStored(fields: Fields, known: ReadonlySet<number>): Promise<number | 'unreadable' | undefined> {
+async function findStored(fields: Sent, known: ReadonlySet<number>): Promise<number | 'unreadable' | undefined> {
   if (!(await reload()).ok) return 'unreadable'
   for (const { id } of entries.named(fields.sistema!, fields.usuario).filter(({ id }) => !known.has(id))) {
     const answer = await api.get(id)
@@ -82,7 +83,7 @@ async function findStored(fields: Fields, known: ReadonlySet<number>): Promise<n
   return undefined
 }
 
-async function update(edited: Edited, fields: Fields, close: () => void): Promise<Outcome> {
+async function update(edited: Edited, fields: Sent, close: () => void): Promise<Outcome> {
   const answer = await api.update(edited.id, fields, edited.tag)
   if (answer.ok && answer.value.isActive) return updated(edited, fields, answer.value, close)
   if (answer.ok) return settle(edited, fields, answer.value, close)
@@ -96,43 +97,44 @@ async function update(edited: Edited, fields: Fields, close: () => void): Promis
   return settle(edited, fields, now.ok ? now.value : undefined, close)
 }
 
-function updated(edited: Edited, fields: Fields, now: Stored, close: () => void): undefined {
-  put(now, fields.password !== undefined)
+function updated(edited: Edited, fields: Sent, now: Stored, close: () => void): undefined {
+  put(now, fields)
   close()
   show()
   page.focusOn(now.id)
   const { password } = edited.fields
-  if (fields.password === undefined || password === undefined) return announce(say('updated')) as undefined
+  if (fields.password === undefined || password === undefined) return void tell(say('updated')) as undefined
   const name = briefName(now.fields.sistema)
   const act = (): void => void putBack(now, password)
-  tell(say('passwordChanged', { name }), { label: say('undo'), isBrief: true, act })
+  tell(say('passwordChanged', { name }), { label: say('undo'), isUndo: true, act })
 }
 
 async function putBack(now: Stored, password: string): Promise<void> {
   const answer = await api.update(now.id, { password }, now.tag)
   if (!answer.ok) return void tell(sentences(say('notUndone'), explained(answer)))
-  put(answer.value, true)
+  put(answer.value, { password })
   show()
   announce(say('undone'))
 }
 
-/** The counts of equal passwords come with the next list. */
-function put({ id, fields: { sistema, usuario, url } }: Stored, isNewPassword: boolean): void {
-  const { changed, reused } = entries.get(id) ?? {}
-  const since = isNewPassword ? new Date().toISOString() : changed
-  entries.put({ id, sistema, usuario, url, ...since && { changed: since }, ...!isNewPassword && reused && { reused } })
-  if (isNewPassword) void reload()
+function put(now: Stored, { password, otp }: Sent): void {
+  const known = entries.get(now.id)
+  const row = rowOf(now, known, password !== undefined)
+  entries.put(otp === undefined ? row : { ...row, hasCode: otp !== '' })
+  if (password !== undefined) void reload()
 }
 
 /** Somebody else changed or deleted the entry: the person chooses. */
-async function settle(edited: Edited, fields: Fields, theirs: Stored | undefined, close: () => void): Promise<Outcome> {
-  // Fields that this person left alone keep the other person's values.
+async function settle(edited: Edited, fields: Sent, theirs: Stored | undefined, close: () => void): Promise<Outcome> {
+  // Sent that this person left alone keep the other person's values.
   const mine = { ...EMPTY, ...edited.fields, ...theirs?.fields, ...fields }
   const isGone = theirs?.isActive !== true
   if (isGone) entries.drop(edited.id)
-  else put(theirs, false)
+  else put(theirs, {})
   show()
-  const choice = await askWhich(edited.id, mine, theirs)
+  const others = FIELDS.filter(name => fields[name] === undefined && edited.fields[name] !== undefined &&
+    edited.fields[name] !== theirs?.fields[name])
+  const choice = await askWhich(edited.id, mine, theirs, others)
   if (choice === 'back') return undefined
   if (choice === 'theirs') {
     close()
@@ -147,8 +149,8 @@ async function settle(edited: Edited, fields: Fields, theirs: Stored | undefined
   return now.ok ? update({ ...edited, tag: now.value.tag }, mine, close) : now
 }
 
-function isStored(sent: Fields, { isActive, fields }: Stored): boolean {
-  const names = Object.keys(sent) as (keyof EntryFields)[]
+function isStored(sent: Sent, { isActive, fields }: Stored): boolean {
+  const names = FIELDS.filter(name => sent[name] !== undefined)
   return isActive && names.every(name => fields[name] === sent[name])
 }
 
@@ -166,13 +168,10 @@ export async function removeEntry(entry: Listed): Promise<boolean> {
   return true
 }
 
-/** False if there is nothing to restore. */
-export function undoRemovals(): boolean {
-  if (undoable.length === 0) return false
+function undoRemovals(): void {
   const all = undoable
   forgetRemovals()
   void restoreAll(all)
-  return true
 }
 
 export function forgetRemovals(): void {
@@ -197,7 +196,7 @@ function offerUndo(entry: Listed, name: string): void {
   const all = [...undoable, entry]
   untell()
   const text = all.length === 1 ? say('removed', { name }) : say('removedSome', { count: all.length })
-  untell = tell(text, { label: say('undo'), isBrief: true, act: undoRemovals, onOver: () => { undoable = [] } })
+  untell = tell(text, { label: say('undo'), isUndo: true, act: undoRemovals, onOver: () => { undoable = [] } })
   undoable = all
 }
 

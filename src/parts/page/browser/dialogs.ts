@@ -25,16 +25,18 @@ interface Opened {
 
 export const area: HTMLElement = make('div', { id: 'status', className: 'status', popover: 'manual' })
 const CLOSED_PX = 90
+/** The height of a message and its margins. */
+const MESSAGE_PX = 96
 const SHEETS = matchMedia('(width < 37.5rem)')
 
 const open: Opened[] = []
+const sizes = new ResizeObserver(() => keepClear())
 let focusPage = (): void => {}
 
 /** `focus` is for when nothing has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
-  addEventListener('resize', place)
-  SHEETS.addEventListener('change', place)
+  addEventListener('resize', keepClear)
   place()
 }
 
@@ -70,6 +72,7 @@ export function openDialog(options: DialogOptions): () => void {
   dialog.showModal()
   open.push({ dialog, options, before })
   place()
+  sizes.observe(dialog)
   return () => closeDialog(dialog)
 }
 
@@ -84,6 +87,9 @@ export function askToClose(): boolean {
 export function closeAll(): void { while (open.length > 0) closeDialog(open.at(-1)!.dialog) }
 
 export function isModal(): boolean { return open.length > 0 }
+
+/** The id of the dialog on top. */
+export function topDialog(): string | undefined { return open.at(-1)?.options.id }
 
 /** Esc says no. */
 export function confirm(title: string, text: string, yes: TextName, no: TextName): Promise<boolean> {
@@ -117,6 +123,7 @@ function closeDialog(dialog: HTMLDialogElement): void {
   if (closed === undefined) return
   open.splice(at, 1)
   dialog.close()
+  sizes.unobserve(dialog)
   place()
   dialog.remove()
   closed.options.onClose?.()
@@ -128,10 +135,15 @@ function place(): void {
   if (area.matches(':popover-open')) area.hidePopover()
   const home = open.at(-1)?.dialog ?? document.body
   if (area.parentElement !== home) home.append(area)
-  const foot = SHEETS.matches ? home.querySelector<HTMLElement>('.end') : null
-  const isBelow = foot !== null && foot.getBoundingClientRect().bottom > innerHeight / 2
-  area.style.setProperty('--foot', isBelow ? `${foot.offsetHeight}px` : '0px')
   area.showPopover()
+  keepClear()
+}
+
+/** Raises the message above the buttons of a dialog that it would cover. */
+function keepClear(): void {
+  const { top, bottom } = open.at(-1)?.dialog.querySelector('.end')?.getBoundingClientRect() ?? { top: 0, bottom: 0 }
+  const isBelow = bottom > innerHeight - MESSAGE_PX
+  area.style.setProperty('--foot', isBelow ? `${innerHeight - top}px` : '0px')
 }
 
 function isOutside(dialog: HTMLElement, { target, clientX, clientY }: MouseEvent): boolean {
@@ -166,8 +178,8 @@ const COPIED_MS = 2_000
 
 export interface Offer {
   readonly label: string
-  /** Whether the end of the text, a name, may be cut. */
-  readonly isBrief?: boolean
+  /** The key for it works too, and the end of the text, a name, may be cut. */
+  readonly isUndo?: boolean
   act(): void
   onOver?(): void
 }
@@ -179,6 +191,14 @@ area.append(counted, list, spoken)
 /** A finger leaves `:hover` on the last element touched. */
 const byFinger = matchMedia('(pointer: coarse)')
 let untell = (): void => {}
+let undo: (() => void) | undefined
+
+/** False if nothing can be undone. */
+export function undoNow(): boolean {
+  if (undo === undefined) return false
+  undo()
+  return true
+}
 
 /** Replaces the former message; gives the function that takes the new message back. */
 export function tell(text: string, offer?: Offer, isLasting: boolean = false): () => void {
@@ -188,6 +208,7 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
     if (!message.isConnected) return
     clearTimeout(timer)
     message.remove()
+    undo = undefined
     if (isOver) offer?.onOver?.()
     keepFocus()
   }
@@ -195,7 +216,7 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
     end(false)
     offer?.act()
   }
-  const className = offer?.isBrief === true ? 'message brief' : 'message'
+  const className = offer?.isUndo === true ? 'message brief' : 'message'
   const message = make('div', { className }, make('span', {}, text),
     ...offer === undefined ? [] : [textButton('offer', offer.label, act)],
     iconButton('close', say('close'), () => end(true)))
@@ -207,6 +228,7 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
     }, SHOWN_MS)
   }
   list.append(message)
+  if (offer?.isUndo === true) undo = act
   if (!isLasting) begin()
   untell = () => end(true)
   return () => end(false)

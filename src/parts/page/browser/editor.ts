@@ -4,11 +4,12 @@ import { confirm, openDialog } from './dialogs.ts'
 import { grow, make, textButton } from './dom.ts'
 import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
-import { PasswordField } from './password-field.ts'
+import { PasswordField, storedLine } from './password-field.ts'
 
 export interface Edited {
   readonly id: number
   readonly tag: string | undefined
+  readonly hasCode: boolean
   /** Without secrets if the account may change an entry but not read it. */
   readonly fields: Partial<EntryFields>
 }
@@ -39,7 +40,7 @@ export function draftNow(): Draft | undefined { return current?.draft() }
 export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFields> = {}): void {
   if (current !== undefined) return
   const stored = edited?.fields ?? { url: '', notas: '' }
-  const password = new PasswordField(edited && (stored.password ?? ''), () => keepPassword())
+  const password = new PasswordField(edited && (() => keepPassword()))
   const inputs = {
     sistema: make('input', { id: 'sistema', dir: 'auto' }),
     usuario: make('input', { id: 'usuario', dir: 'auto', spellcheck: false }),
@@ -78,38 +79,36 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
     const changed = changedFields()
     return Object.keys(changed).length === 0 ? undefined : { edited, typed: changed }
   }
-  const keepPassword = (): void => {
-    const place = password.field.input.closest('.field')!
-    const line = password.line(edited?.fields.password !== undefined, () => {
+  /** A line in place of the field, until the person asks for the field. */
+  const keep = (name: 'password' | 'notas', input: HTMLElement): void => {
+    const place = input.closest('.field')!
+    const line = storedLine(name, edited?.fields[name], () => {
       line.replaceWith(place)
-      password.focus()
+      if (input instanceof HTMLTextAreaElement) grow(input)
+      input.focus()
     })
     place.replaceWith(line)
-    if (form.element.isConnected) line.querySelector<HTMLElement>('#change')?.focus()
+    if (form.element.isConnected) line.querySelector<HTMLElement>('.link:last-child')?.focus()
   }
+  const keepPassword = (): void => keep('password', password.field.input)
   const discard = async (): Promise<void> => {
     if (await confirm(say('discardTitle'), say('discardText'), 'discard', 'keep')) close()
   }
-  /** Out of the generator first, then out of the dialog; not during a save. */
+  /** Not during a save. */
   const mayClose = (): boolean => {
-    if (form.isBusy || password.closeGenerator()) return false
+    if (form.isBusy) return false
     const unsaved = draft()?.typed ?? {}
     if (Object.entries(unsaved).every(([name, text]) => name === 'password' && text === '')) return true
     void discard()
     return false
   }
-  // Enter takes the generated password while the generator is open; with Ctrl it saves.
-  form.element.addEventListener('submit', event => {
-    if (!password.isGenerating) return
-    event.preventDefault()
-    event.stopImmediatePropagation()
-    password.useGenerated()
-  }, { capture: true })
   form.element.addEventListener('keydown', event => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.submit()
   })
 
+  const { notas } = inputs
   if (edited !== undefined && typed.password === undefined) keepPassword()
+  if (notas !== undefined && notas.value !== '' && typed.notas === undefined) keep('notas', notas)
   const cancel = textButton('second', say('cancel'), () => { if (mayClose()) close() })
   const close = openDialog({
     id: 'editor', title: say(edited === undefined ? 'create' : 'edit'), content: [form.element],
@@ -117,7 +116,6 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   })
   current = { draft }
   if (typed.password !== undefined) password.set(typed.password)
-  const { notas } = inputs
   if (notas !== undefined) {
     grow(notas)
     notas.addEventListener('input', () => grow(notas))

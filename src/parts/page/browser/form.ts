@@ -66,8 +66,7 @@ export class Form {
     }
     if (this.#focusFault()) return
     this.#setBusy(true)
-    const outcome = await this.#send()
-    this.#setBusy(false)
+    const outcome = await this.#send().finally(() => this.#setBusy(false))
     if (outcome === undefined) return
     if (this.element.isConnected) this.#show(outcome)
     else tell(typeof outcome === 'string' ? say(outcome) : textOf(outcome))

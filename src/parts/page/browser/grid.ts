@@ -1,6 +1,6 @@
 /**
- * The list as a grid (WAI-ARIA Authoring Practices, "Grid"). Only rows in sight are in the document, so all rows must
- * have the same height.
+ * The list as a grid (WAI-ARIA Authoring Practices, "Grid"). All rows of a list of up to 500 are in the document, so
+ * that the browser's own search finds them; of a longer list, the rows in sight. All rows must have the same height.
  */
 import type { Listed } from './answers.ts'
 import { announce, area, keepFocus } from './dialogs.ts'
@@ -12,6 +12,7 @@ import { createRow, explainCut, stopsOf, type Act } from './showing.ts'
 import type { TextName } from './texts.ts'
 
 const SPARE_ROWS = 6
+export const MAX_WHOLE_ROWS = 500
 
 const HEADERS: readonly TextName[] =
   ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copy']
@@ -31,12 +32,18 @@ export class Grid {
   readonly #options: GridOptions
   readonly #head = make('div', { className: 'head', role: 'rowgroup' })
   readonly #holder = make('div', { id: 'rows', className: 'rows', role: 'rowgroup' })
+  /** In the document. */
   readonly #rows = new Map<Listed, HTMLElement>()
+  /** Of a whole list, the rows that a search has taken out come back as they were. */
+  #kept = new WeakMap<Listed, HTMLElement>()
+  #isWhole = true
   #entries: readonly Listed[] = []
   #isDeleted = false
   #place: Place = { index: 0, column: 0 }
   #rowPx = 0
   #isDue = false
+  /** The one stop of the Tab key. */
+  #stop: HTMLElement | undefined
 
   constructor(options: GridOptions) {
     this.#options = options
@@ -48,7 +55,7 @@ export class Grid {
     this.element.addEventListener('keydown', event => this.#key(event))
     this.element.addEventListener('focusin', event => this.#entered(event))
     this.#holder.addEventListener('pointerover', explainCut)
-    addEventListener('scroll', () => this.#soon(), { passive: true })
+    addEventListener('scroll', () => { if (!this.#isWhole) this.#soon() }, { passive: true })
     new ResizeObserver(() => {
       this.#rowPx = 0
       this.#soon()
@@ -58,7 +65,8 @@ export class Grid {
   get focused(): Listed | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
 
   /** Rows and focus stay with their entries. */
-  show(entries: readonly Listed[], order: Order, isDeleted: boolean): void {
+  show(entries: readonly Listed[], order: Order, isDeleted: boolean, isWhole: boolean): void {
+    this.#isWhole = isWhole
     const hadFocus = this.#holder.contains(document.activeElement)
     const { id } = this.#entries[this.#place.index] ?? {}
     const at = entries.findIndex(entry => entry.id === id)
@@ -107,6 +115,7 @@ export class Grid {
   #clear(): void {
     for (const row of this.#rows.values()) row.remove()
     this.#rows.clear()
+    this.#kept = new WeakMap()
   }
 
   #showHead(order: Order): void {
@@ -152,11 +161,21 @@ export class Grid {
     const rowPx = this.#rowPx || 1
     this.#holder.style.blockSize = `${length * rowPx}px`
     const top = -this.#holder.getBoundingClientRect().top
-    const first = Math.max(0, Math.floor(top / rowPx) - SPARE_ROWS)
-    const last = Math.min(length - 1, Math.floor((top + innerHeight) / rowPx) + SPARE_ROWS)
+    const first = this.#isWhole ? 0 : Math.max(0, Math.floor(top / rowPx) - SPARE_ROWS)
+    const last = this.#isWhole ? length - 1
+      : Math.min(length - 1, Math.floor((top + innerHeight) / rowPx) + SPARE_ROWS)
     const wanted = new Set(Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i))
     // The Tab key must find the focused row, even out of sight.
     this.#put([...wanted.add(Math.min(this.#place.index, length - 1))].sort((a, b) => a - b))
+    this.#setStop()
+  }
+
+  #setStop(): void {
+    const entry = this.#entries[Math.min(this.#place.index, this.#entries.length - 1)]
+    const stops = entry === undefined ? [] : stopsOf(this.#rowOf(entry))
+    if (this.#stop !== undefined) this.#stop.tabIndex = -1
+    this.#stop = stops[Math.min(this.#place.column, stops.length - 1)]
+    if (this.#stop !== undefined) this.#stop.tabIndex = 0
   }
 
   #put(indices: readonly number[]): void {
@@ -173,17 +192,13 @@ export class Grid {
       row.style.translate = `0 ${index * this.#rowPx}px`
       if (row === next) next = next.nextElementSibling
       else this.#holder.insertBefore(row, next)
-      const stops = stopsOf(row)
-      const column = Math.min(this.#place.column, stops.length - 1)
-      for (const [i, stop] of stops.entries()) stop.tabIndex = index === this.#place.index && i === column ? 0 : -1
     }
   }
 
   #rowOf(entry: Listed): HTMLElement {
-    const known = this.#rows.get(entry)
-    if (known !== undefined) return known
-    const row = createRow(entry, this.#isDeleted)
+    const row = this.#rows.get(entry) ?? this.#kept.get(entry) ?? createRow(entry, this.#isDeleted)
     this.#rows.set(entry, row)
+    if (this.#isWhole) this.#kept.set(entry, row)
     return row
   }
 
@@ -210,7 +225,7 @@ export class Grid {
     const at = this.#placeOf(target)
     if (at === undefined || (at.index === this.#place.index && at.column === this.#place.column)) return
     this.#place = at
-    this.#render()
+    this.#setStop()
   }
 
   #placeOf(target: EventTarget | null): Place | undefined {

@@ -11,9 +11,12 @@ const NAMED = [
   'listEntries', 'getPassword', 'createPassword', 'updatePassword', 'deletePassword', 'restorePassword'
 ] as const
 const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
-  ['/', 'keySearch'], ['n', 'create'], ['↑ ↓', 'keyRows'], ['← →', 'keyColumns'], ['Enter', 'keyOpen'],
-  ['Ctrl B', 'keyCopyUser'], ['Ctrl C', 'keyCopy'], ['Ctrl Z', 'keyUndo'], ['Esc', 'keyBack'], ['?', 'keyHelp']
+  ['/ · Ctrl K', 'keySearch'], ['n', 'create'], ['↑ ↓', 'keyRows'], ['← →', 'keyColumns'],
+  ['Enter', 'keyOpen'],
+  ['Ctrl B', 'keyCopyUser'], ['Ctrl C', 'keyCopy'], ['e', 'keyEdit'], ['Delete', 'keyRemove'], ['Ctrl Z', 'keyUndo'],
+  ['Esc', 'keyBack'], ['?', 'keyHelp']
 ]
+const KEY_NAMES: { readonly [key: string]: TextName } = { Enter: 'keyEnter', Delete: 'keyDelete' }
 
 /** Speech input would press single keys by accident. */
 export function usesSingleKeys(): boolean { return recall('keys') !== 'off' }
@@ -40,7 +43,7 @@ export function openHelp(): void {
   const box = make('input', { type: 'checkbox', id: 'single-keys', checked: usesSingleKeys() })
   box.addEventListener('change', () => remember('keys', box.checked ? 'on' : 'off'))
   const keys = KEYS.flatMap(([keys, text]) =>
-    [make('dt', {}, keys === 'Enter' ? say('keyEnter') : keys), make('dd', {}, say(text))])
+    [make('dt', {}, KEY_NAMES[keys] === undefined ? keys : say(KEY_NAMES[keys])), make('dd', {}, say(text))])
   openDialog({
     id: 'more', title: say('help'), content: [
       ...rights.isOpen ? [make('p', { className: 'lasting' }, say('open'))] : [],

@@ -1,14 +1,16 @@
 /** The page: puts its parts together and starts them. */
 import { act, create, loadList, LOST_AFTER_MS, toggleDeleted } from './acts.ts'
-import type { Served } from './answers.ts'
-import { undoRemovals } from './changes.ts'
-import { askToClose, isModal, startDialogs, tell } from './dialogs.ts'
+import type { Listed, Served } from './answers.ts'
+import { ENDED } from './api.ts'
+import { askToClose, isModal, startDialogs, tell, topDialog, undoNow } from './dialogs.ts'
 import { catchBack } from './dom.ts'
 import { openHelp, usesSingleKeys } from './help.ts'
 import { say } from './language.ts'
 import { bar, grid, startScreen } from './screen.ts'
 import { askForLogin, beginSession, startSession } from './session.ts'
+import type { Act } from './showing.ts'
 import { api, isAtList, page, rights, screenNow, service, show } from './state.ts'
+import { entryInView } from './viewer.ts'
 
 startScreen()
 startSession()
@@ -17,9 +19,10 @@ startPresses()
 addEventListener('keydown', event => {
   if (event.defaultPrevented || event.altKey) return
   const isControl = event.ctrlKey || event.metaKey
-  const isTaken = isControl ? controlKey(event.key.toLowerCase()) : usesSingleKeys() && singleKey(event.key)
+  const isTaken = isControl ? controlKey(event.key.toLowerCase()) : plainKey(event.key)
   if (isTaken) event.preventDefault()
 })
+addEventListener('unhandledrejection', event => { if (event.reason === ENDED) event.preventDefault() })
 api.connect({
   onLoginNeeded: askForLogin,
   onForbidden: operation => {
@@ -56,19 +59,50 @@ service.hasUsers = served.hasUsers
 beginSession()
 
 function controlKey(key: string): boolean {
-  if (key === 'z') return !isTyping() && undoRemovals()
-  const entry = grid.focused
-  if (isModal() || entry === undefined || screenNow().name !== 'list') return false
+  if (key === 'z') return !isTyping() && undoNow()
+  if (key === 'k' && !isModal() && isAtList()) {
+    bar.focusSearch()
+    return true
+  }
+  const entry = entryInHand()
+  if (entry === undefined) return false
   // Ctrl C still copies selected text.
   const isCopy = key === 'c' && getSelection()?.isCollapsed !== false
   if (!isCopy && key !== 'b') return false
   const asked = isCopy ? 'copy' : 'copyUser'
-  act(asked, entry, grid.button(entry.id, asked))
+  act(asked, entry, buttonInHand(entry.id, asked))
   return true
 }
 
+function plainKey(key: string): boolean {
+  return key === 'Delete' ? deleteKey() : usesSingleKeys() && singleKey(key)
+}
+
+function deleteKey(): boolean {
+  const entry = isTyping() ? undefined : entryInHand()
+  if (entry === undefined || !rights.may('deletePassword')) return false
+  act('remove', entry)
+  return true
+}
+
+/** In the viewer, or in the row with the focus. */
+function entryInHand(): Listed | undefined {
+  if (isModal()) return topDialog() === 'viewer' ? entryInView() : undefined
+  return screenNow().name === 'list' ? grid.focused : undefined
+}
+
+function buttonInHand(id: number, asked: Act): HTMLElement | undefined {
+  return document.querySelector<HTMLElement>(`#viewer [data-act=${asked}]`) ?? grid.button(id, asked)
+}
+
 function singleKey(key: string): boolean {
-  if (isTyping() || document.activeElement instanceof HTMLInputElement || isModal()) return false
+  if (isTyping() || document.activeElement instanceof HTMLInputElement) return false
+  const entry = entryInHand()
+  if (entry !== undefined && key === 'e' && rights.may('updatePassword')) {
+    act('edit', entry, buttonInHand(entry.id, 'edit'))
+    return true
+  }
+  if (isModal()) return false
   if (key === '?') openHelp()
   else if (!isAtList()) return false
   else if (key === '/') bar.focusSearch()
@@ -91,12 +125,14 @@ function startPresses(): void {
     event.stopImmediatePropagation()
   }
   addEventListener('keydown', event => { if (event.repeat && event.key === 'Enter') stop(event) }, true)
-  let clicked: string | Element | null = null
+  // Weak: the button of a closed dialog leads to what the dialog has shown.
+  let clicked: string | WeakRef<Element> | null = null
   addEventListener('click', event => {
     const target = event.target as Element
     // An entry that leaves and returns has a new row.
     const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
-    if (event.detail > 1 && under !== clicked) stop(event)
-    else if (event.detail > 0) clicked = under // 0 if a key pressed the button
+    const before = clicked instanceof WeakRef ? clicked.deref() : clicked
+    if (event.detail > 1 && under !== before) stop(event)
+    else if (event.detail > 0) clicked = under instanceof Element ? new WeakRef(under) : under // 0 if a key pressed it
   }, true)
 }

@@ -1,21 +1,38 @@
 /**
- * The password in the editor. A stored password is a line with "Show" and "Change": no key can replace it. A typed
- * password is a masked text area: browsers do not offer to store it.
+ * The password in the editor. A typed password is a masked text area: browsers do not offer to store it. The generator
+ * writes into the field at once; its options stand below.
  */
+import { tell } from './dialogs.ts'
 import { grow, iconButton, make, recall, remember, setIcon, textButton } from './dom.ts'
 import type { Field } from './form.ts'
 import { bitsOf, characters, CLASSES, passphrase, type Class, type Random } from './generator.ts'
 import { languageNow, say, sayCount } from './language.ts'
 import { linesIn } from './plain.ts'
-import { createSecret, REVEALED_MS } from './showing.ts'
+import { createSecret, hideLater } from './showing.ts'
 import { api } from './state.ts'
+import type { TextName } from './texts.ts'
 
 const MIN_LENGTH = 12
 /** Usual substitutes for letters. */
 const ALIKE: { readonly [character: string]: string } =
   { '@': 'a', '4': 'a', '0': 'o', '1': 'i', '!': 'i', '3': 'e', '$': 's', '5': 's', '7': 't' }
 
+const BY_FINGER = matchMedia('(pointer: coarse)')
+
 let common: Promise<ReadonlySet<string>> | undefined
+
+/**
+ * A stored secret, as a line with "Show" and "Change", so that no stray key replaces it. Without `text` it cannot be
+ * shown.
+ */
+export function storedLine(name: 'password' | 'notas', text: string | undefined, onChange: () => void): HTMLElement {
+  const change = textButton('link', say('change'), onChange)
+  Object.assign(change, { id: `change-${name}`, ariaLabel: say(name === 'notas' ? 'changeNotes' : 'changeThis') })
+  const secret = createSecret({ isNotes: name === 'notas', read: () => text ?? '' }, textButton('link', say('reveal')))
+  Object.assign(secret.button, { id: `show-${name}`, hidden: text === undefined })
+  return make('div', { className: 'field' }, make('span', { className: 'label' }, say(name)),
+    make('div', { className: 'stored' }, secret.text, secret.button, change))
+}
 
 export class PasswordField {
   readonly field: Field
@@ -24,48 +41,40 @@ export class PasswordField {
     dir: 'ltr', enterKeyHint: 'done'
   })
   readonly #peek = iconButton('eye', '', () => this.#show(this.#peek.ariaPressed !== 'true'))
-  readonly #dice = iconButton('dice', say('generate'), () => this.#toggleGenerator())
+  readonly #dice = iconButton('dice', say('generate'))
   readonly #note = make('p', { className: 'hint', role: 'status' })
   readonly #place = make('div')
-  readonly #stored: string | undefined
   #generated: Generated | undefined
   #generator: Generator | undefined
   #hiding: ReturnType<typeof setTimeout> | undefined
 
-  /** `stored` is undefined for a new entry. */
-  constructor(stored: string | undefined, onKeep: () => void) {
-    this.#stored = stored
+  /** `onKeep` puts the line of the stored password back; undefined for a new entry. */
+  constructor(onKeep: (() => void) | undefined) {
     this.#peek.id = 'peek'
-    Object.assign(this.#dice, { id: 'generate', ariaExpanded: 'false' })
+    this.#dice.id = 'generate'
+    this.#dice.addEventListener('click', ({ detail }) => {
+      this.#generate()
+      // After a mouse, Enter saves; after a key, it generates again; on a phone, letters would cover the options.
+      if (detail > 0 && !BY_FINGER.matches) this.#input.focus()
+    })
     this.#show(false)
     const keep = textButton('link', say('keepOld'), () => {
-      if (this.isGenerating) this.#toggleGenerator()
       this.set('')
       this.#show(false)
-      onKeep()
+      onKeep?.()
     })
-    Object.assign(keep, { id: 'keep-old', hidden: stored === undefined })
+    Object.assign(keep, { id: 'keep-old', hidden: onKeep === undefined })
     this.field = {
       name: 'password', label: say('password'), input: this.#input, isRequired: true,
-      beside: [this.#peek, this.#dice], below: [this.#note, keep, this.#place]
+      beside: [this.#peek, this.#dice], below: [this.#note, this.#place, keep]
     }
     this.#input.addEventListener('input', () => this.#typed())
     this.#input.addEventListener('keydown', event => this.#key(event))
-  }
-
-  line(isReadable: boolean, onChange: () => void): HTMLElement {
-    const change = textButton('link', say('change'), onChange)
-    Object.assign(change, { id: 'change', ariaLabel: say('changeThis') })
-    const { text, button } = createSecret({ read: () => this.#stored ?? '' }, textButton('link', say('reveal')))
-    Object.assign(button, { id: 'show-stored', hidden: !isReadable })
-    return make('div', { className: 'field' }, make('span', { className: 'label' }, say('password')),
-      make('div', { className: 'stored' }, text, button, change))
+    this.#input.addEventListener('hide', () => this.#show(false))
   }
 
   /** Undefined while the stored password is kept. */
   get typed(): string | undefined { return this.#input.isConnected ? this.#input.value : undefined }
-
-  get isGenerating(): boolean { return this.#generator !== undefined }
 
   set(text: string): void {
     this.#input.value = text
@@ -74,39 +83,28 @@ export class PasswordField {
 
   focus(): void { this.#input.focus() }
 
-  useGenerated(): void { this.#generator?.use() }
-
-  /** False if it was not open. */
-  closeGenerator(): boolean {
-    if (!this.isGenerating) return false
-    this.#toggleGenerator()
-    this.#dice.focus()
-    return true
-  }
-
   #show(isShown: boolean): void {
     clearTimeout(this.#hiding)
-    if (isShown) this.#hiding = setTimeout(() => this.#show(false), REVEALED_MS)
+    if (isShown) this.#hiding = hideLater(this.#input)
     this.#input.classList.toggle('masked', !isShown)
     this.#peek.ariaPressed = String(isShown)
     this.#peek.ariaLabel = this.#peek.title = say(isShown ? 'hide' : 'reveal')
     setIcon(this.#peek, isShown ? 'hide' : 'eye')
   }
 
-  #toggleGenerator(): void {
-    this.#generator = this.isGenerating ? undefined : createGenerator(generated => this.#use(generated))
-    this.#dice.ariaExpanded = String(this.isGenerating)
-    this.#place.replaceChildren(...this.#generator === undefined ? [] : [this.#generator.element])
-    this.#generator?.element.scrollIntoView({ block: 'nearest' })
+  #generate(): void {
+    if (this.#generator !== undefined) return this.#generator.again()
+    this.#generator = createGenerator(generated => this.#take(generated))
+    this.#place.replaceChildren(this.#generator.element)
+    this.#dice.ariaLabel = this.#dice.title = say('again')
   }
 
-  #use(generated: Generated | undefined): void {
-    this.closeGenerator()
-    if (generated === undefined || this.#input.readOnly) return
+  #take(generated: Generated): void {
+    if (this.#input.readOnly || this.#generator === undefined) return
     this.#generated = generated
-    this.set(generated.password)
     this.#show(true)
-    this.focus()
+    this.set(generated.password)
+    this.#place.scrollIntoView({ block: 'nearest' })
   }
 
   /** Enter saves, except in a secret of several lines. */
@@ -116,15 +114,22 @@ export class PasswordField {
     this.#input.form?.requestSubmit()
   }
 
+  /** A password that a person types has no options. */
   #typed(): void {
+    const text = this.#input.value
+    if (text !== this.#generated?.password) {
+      this.#generated = this.#generator = undefined
+      this.#place.replaceChildren()
+      this.#dice.ariaLabel = this.#dice.title = say('generate')
+    }
     grow(this.#input)
-    void this.#say(this.#input.value)
+    void this.#say(text)
   }
 
   async #say(text: string): Promise<void> {
     const count = linesIn(text)
     const notes = count > 1 ? [sayCount(count, 'lines', 'lines')] : []
-    if (this.#generated?.password === text && text !== '') notes.push(say('bits', { bits: this.#generated.bits }))
+    if (this.#generated?.password === text) notes.push(say(strengthOf(this.#generated.bits)))
     else if (text !== '' && text.length < MIN_LENGTH) notes.push(say('short', { count: MIN_LENGTH }))
     else if (text !== '' && await isCommon(text)) notes.push(say('common'))
     if (this.#input.value === text) this.#note.textContent = notes.join(' · ')
@@ -145,9 +150,16 @@ interface Generated {
   readonly bits: number
 }
 
+/** By the entropy of what was drawn. */
+const STRENGTHS: readonly (readonly [bits: number, text: TextName])[] = [
+  [80, 'veryStrong'], [64, 'strong'], [48, 'fair'], [0, 'weak']
+]
+
+function strengthOf(bits: number): TextName { return STRENGTHS.find(([least]) => bits >= least)![1] }
+
 interface Generator {
   readonly element: HTMLElement
-  use(): void
+  again(): void
 }
 
 const random: Random = into => crypto.getRandomValues(into)
@@ -156,18 +168,15 @@ const LENGTHS = { characters: [8, 64, 20], words: [5, 10, 6] } as const
 const EXTRAS = ['capital', 'digit'] as const
 type Kind = keyof typeof LENGTHS
 
-/** Its options are kept in the address. */
-function createGenerator(onUse: (generated: Generated | undefined) => void): Generator {
+/** Generates at once, and for each change of the options, which are kept in the address. */
+function createGenerator(onGenerated: (generated: Generated) => void): Generator {
   const slider = make('input', { type: 'range', id: 'length' })
-  const proposal = make('output', { id: 'proposal', className: 'code', dir: 'ltr' })
-  const bits = make('p', { id: 'bits', className: 'hint' })
   const [length, unit] = [make('output'), make('span')]
   const kinds = choices('radio', 'kind', [['characters', say('characters')], ['words', say('words')]])
   const classes = choices('checkbox', 'classes',
     [['lower', 'a–z'], ['upper', 'A–Z'], ['digits', '2–9'], ['symbols', '#$&…']])
   const extras = choices('checkbox', 'extras', [['capital', say('capital')], ['digit', say('digit')]])
   let words: readonly string[] = []
-  let generated: Generated = { password: '', bits: 0 }
   const kindNow = (): Kind => checkedIn(kinds).includes('words') ? 'words' : 'characters'
 
   const generate = (count: number): Generated => {
@@ -176,18 +185,16 @@ function createGenerator(onUse: (generated: Generated | undefined) => void): Gen
       const alphabet = chosen.reduce((sum, name) => sum + CLASSES[name].length, 0)
       return { password: characters(count, chosen, random), bits: bitsOf(...Array<number>(count).fill(alphabet)) }
     }
-    if (words.length === 0) return { password: '', bits: 0 }
     const [hasCapital, hasDigit] = EXTRAS.map(name => checkedIn(extras).includes(name)) as [boolean, boolean]
     const draws = Array<number>(count).fill(words.length)
     if (hasCapital) draws.push(count)
     if (hasDigit) draws.push(count * 10)
     return { password: passphrase(count, words, { hasCapital, hasDigit }, random), bits: bitsOf(...draws) }
   }
-  const propose = (): void => {
+  const again = (): void => {
     length.value = slider.value
-    generated = generate(Number(slider.value))
-    proposal.value = generated.password === '' ? say('lostTitle') : generated.password
-    bits.textContent = say('bits', { bits: generated.bits })
+    if (kindNow() === 'words' && words.length === 0) return void tell(say('lostTitle'))
+    onGenerated(generate(Number(slider.value)))
   }
   const setKind = async (count: number): Promise<void> => {
     const kind = kindNow()
@@ -197,16 +204,12 @@ function createGenerator(onUse: (generated: Generated | undefined) => void): Gen
     classes.hidden = kind === 'words'
     extras.hidden = kind !== 'words'
     if (kind === 'words') words = await api.words(`words-${languageNow()}`).catch(() => [])
-    propose()
+    again()
   }
-  const use = (): void => { if (generated.password !== '') onUse(generated) }
 
-  const again = Object.assign(iconButton('renew', say('again'), propose), { id: 'again' })
-  const element = make('fieldset', { id: 'generator', className: 'generator' }, make('legend', {}, say('generator')),
-    make('div', { className: 'proposal' }, proposal, again), bits, kinds,
-    make('label', { className: 'range' }, unit, slider, length), classes, extras,
-    make('div', { className: 'use' }, textButton('second', say('back'), () => onUse(undefined)),
-      Object.assign(textButton('main', say('use'), use), { id: 'use' })))
+  const element = make('fieldset', { id: 'generator', className: 'generator' },
+    make('legend', { className: 'unseen' }, say('generator')), kinds,
+    make('label', { className: 'range' }, unit, slider, length), classes, extras)
   element.addEventListener('input', async ({ target }) => {
     if (!(target instanceof HTMLInputElement)) return
     if (checkedIn(classes).length === 0) target.checked = true
@@ -219,8 +222,9 @@ function createGenerator(onUse: (generated: Generated | undefined) => void): Gen
   check(kinds, [kind === 'words' ? kind : 'characters'])
   check(classes, known.length > 0 ? known : Object.keys(CLASSES))
   check(extras, chosen)
-  void setKind(Number(count) || LENGTHS[kindNow()][2])
-  return { element, use }
+  // After the field knows its generator.
+  queueMicrotask(() => void setKind(Number(count) || LENGTHS[kindNow()][2]))
+  return { element, again }
 }
 
 function choices(

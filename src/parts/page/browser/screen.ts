@@ -4,11 +4,11 @@ import { isWait } from './answers.ts'
 import { Bar } from './bar.ts'
 import { announce, isModal, keepFocus } from './dialogs.ts'
 import { icon, iconButton, isThere, make, recall, remember, textButton } from './dom.ts'
-import { COLUMNS, type Column } from './entries.ts'
+import { COLUMNS, FILTERS, type Column, type Filter } from './entries.ts'
 import { countDown } from './form.ts'
-import { Grid } from './grid.ts'
+import { Grid, MAX_WHOLE_ROWS } from './grid.ts'
 import { explain, languageNow, number, say, sayCount } from './language.ts'
-import { briefName } from './plain.ts'
+import { briefName, plainText } from './plain.ts'
 import { beginSession, loginCard } from './session.ts'
 import { deleted, entries, entriesNow, isAtList, page, rights, screenNow, show, type Screen } from './state.ts'
 import type { TextName } from './texts.ts'
@@ -24,6 +24,8 @@ const main = make('main')
 const count = make('p', { id: 'count' })
 const body = make('div', { className: 'body' })
 const refresh = Object.assign(iconButton('renew', '', () => void loadList(true)), { id: 'refresh' })
+const filterPlace = make('span', { className: 'filter-place' })
+let filterMadeFor = ''
 let shown: Screen | undefined
 let stopCount = (): void => {}
 let spokenTimer: ReturnType<typeof setTimeout> | undefined
@@ -32,9 +34,9 @@ export function startScreen(): void {
   const order = recall('order') ?? ''
   const by = COLUMNS.find(one => order.endsWith(one)) ?? 'sistema'
   entries.sort({ by, isReversed: order.startsWith('-') })
-  document.body.prepend(bar.element, main, bar.menu)
+  document.body.prepend(bar.element, main)
   Object.assign(page, {
-    draw, renew, focus, focusOn,
+    draw, renew, focus, focusOn, keep,
     toTop: () => grid.toTop(),
     clearSearch: (isForGood?: boolean) => bar.clearSearch(isForGood),
     setLoading: (isLoading: boolean) => { refresh.ariaBusy = isLoading ? 'true' : null }
@@ -50,7 +52,10 @@ function focus(): void {
 
 function focusOn(id: number): void {
   if (isModal() || !isAtList()) return
-  if (!entriesNow().shown.some(entry => entry.id === id)) bar.clearSearch()
+  if (!entriesNow().shown.some(entry => entry.id === id)) {
+    entries.keep()
+    bar.clearSearch()
+  }
   if (!grid.focusOn(id)) focus()
 }
 
@@ -100,19 +105,66 @@ function summary(isDeleted: boolean): HTMLElement {
     const back = Object.assign(iconButton('back', say('backToList'), toggleDeleted), { id: 'back' })
     return make('div', { className: 'summary' }, back, count, refresh)
   }
-  const select = make('select', { id: 'order', ariaLabel: say('order') },
-    ...COLUMNS.map(by => make('option', { value: by, selected: by === entries.order.by }, say(`by_${by}`))))
-  select.addEventListener('change', () => sort(select.value as Column, false))
-  const own = make('span', { className: 'order' }, select, icon('down'))
-  return make('div', { className: 'summary' }, count, own, refresh)
+  const order = chooser('order', 'sort', COLUMNS.map(by => [by, say(`by_${by}`)] as const), entries.order.by,
+    by => sort(by as Column, false))
+  return make('div', { className: 'summary' }, count, filterPlace, order, refresh)
+}
+
+/** A quiet select; in a narrow window, its icon alone. */
+function chooser(
+  id: string, drawing: string, all: readonly (readonly [value: string, text: string])[], chosen: string,
+  onChoice: (value: string) => void
+): HTMLElement {
+  const select = make('select', { id, ariaLabel: say(id as 'order' | 'filter') },
+    ...all.map(([value, text]) => make('option', { value, selected: value === chosen }, text)))
+  select.addEventListener('change', () => onChoice(select.value))
+  return make('span', { className: `by ${id}` }, icon(drawing), select, icon('down'))
+}
+
+const GROUP = 'group '
+
+function valueOf(filter: Filter | undefined): string {
+  if (filter === undefined) return ''
+  return 'group' in filter ? GROUP + filter.group : filter.by
+}
+
+/** Only what some entry matches is offered. */
+function drawFilter(): void {
+  const { kept, offers } = entries
+  const chosen = valueOf(kept)
+  const names = Object.keys(FILTERS) as (keyof typeof FILTERS)[]
+  const all = [
+    ...names.map(by => [by, offers[by]] as const).filter(([by, count]) => count > 0 || by === chosen)
+      .map(([by, count]) => [by, say(`filter_${by}`, { count: number(count) })] as const),
+    ...offers.groups.map(name => [GROUP + name, plainText(name)] as const)
+  ]
+  const made = [languageNow(), chosen, ...all.flat()].join('\n')
+  if (made === filterMadeFor) return
+  filterMadeFor = made
+  if (all.length === 0) return filterPlace.replaceChildren()
+  const own = chooser('filter', 'filter', [['', say('filter_none')], ...all], chosen, value => {
+    if (value === '') keep()
+    else keep(value.startsWith(GROUP) ? { group: value.slice(GROUP.length) } : { by: value as keyof typeof FILTERS })
+  })
+  own.classList.toggle('on', kept !== undefined)
+  const hadFocus = filterPlace.contains(document.activeElement)
+  filterPlace.replaceChildren(own)
+  if (hadFocus) own.querySelector('select')!.focus()
+}
+
+function keep(filter?: Filter): void {
+  entries.keep(filter)
+  show()
+  grid.toTop()
 }
 
 function drawList(isDeleted: boolean): void {
   const { shown, total, order, query } = entriesNow()
+  if (!isDeleted) drawFilter()
   const hasHits = shown.length > 0
   main.classList.toggle('empty', total === 0 && !isDeleted)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
-  grid.show(shown, order, isDeleted)
+  grid.show(shown, order, isDeleted, total <= MAX_WHOLE_ROWS)
   const blank = (): HTMLElement => total === 0 ? emptyCard(isDeleted) : noHitCard()
   if (!hasHits) {
     const hadFocus = body.contains(document.activeElement)
@@ -137,12 +189,16 @@ function emptyCard(isDeleted: boolean): HTMLElement {
 }
 
 function noHitCard(): HTMLElement {
+  const { kept, query } = entriesNow()
+  if (kept !== undefined && query === '') {
+    return card('blank', 'check', say('noneLeft'), [], textButton('second', say('filter_none'), () => keep()))
+  }
   const clear = textButton('second', say('noHitAction'), () => {
     bar.clearSearch()
     bar.focusSearch()
   })
   const again = textButton('link', say('refresh'), () => void loadList(true))
-  const text = say('noHitText', { query: briefName(entriesNow().query) })
+  const text = say('noHitText', { query: briefName(query) })
   return card('blank', 'search', say('noHitTitle'), [text], clear, again)
 }
 

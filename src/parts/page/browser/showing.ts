@@ -1,8 +1,8 @@
 /** Shows an entry so that nothing is invisible or ambiguous; secrets only if asked. */
 import type { Listed } from './answers.ts'
 import { icon, iconButton, make, setIcon } from './dom.ts'
-import { age, moment, say, sayCount } from './language.ts'
-import { linesIn, numberOf, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
+import { age, moment, number, say, sayCount } from './language.ts'
+import { hostIn, linesIn, numberOf, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
 import { rights } from './state.ts'
 import type { TextName } from './texts.ts'
 
@@ -11,7 +11,8 @@ const MAX_MARKED_LENGTH = 2_000
 const HUES = 8
 
 const KINDS = {
-  digit: /^\p{Nd}+/u, space: /^ /, odd: /^\p{Zs}/u, break: /^\r?\n/, symbol: /^[^\p{L}\p{M}\p{Nd}\p{Zs}\r\n]+/u
+  digit: /^(?:\p{Nd}\p{M}*)+/u, space: /^ /, odd: /^\p{Zs}/u, break: /^\r?\n/,
+  symbol: /^(?:[^\p{L}\p{M}\p{Nd}\p{Zs}\r\n]\p{M}*)+/u
 } as const
 
 function userName(text: string): HTMLElement {
@@ -25,7 +26,7 @@ export function nameOf(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
   const url = webAddress(text)
   const path = url === undefined ? '' : decoded(url.pathname + url.search + url.hash).replace(/^\/$/, '')
-  append(element, shortened(url?.host ?? text))
+  append(element, shortened(hostIn(text) ?? text))
   if (path !== '') element.append(make('span', { className: 'path' }))
   if (path !== '') append(element.lastElementChild!, shortened(path))
   return element
@@ -38,7 +39,7 @@ export function longText(text: string): HTMLElement {
 }
 
 export function tileOf(sistema: string): HTMLElement {
-  const text = webAddress(sistema)?.host ?? sistema
+  const text = hostIn(sistema) ?? sistema
   const tile = make('span', { className: 'tile', ariaHidden: 'true' })
   tile.textContent = /[\p{L}\p{N}]/u.exec(text)?.[0].toUpperCase() ?? '·'
   const sum = [...text.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0)
@@ -93,7 +94,16 @@ function append(element: Element, text: string): void {
   for (const { text: piece, isName } of pieces(text)) element.append(isName ? spanOf('unseeable', piece) : piece)
 }
 
-export const REVEALED_MS = 60_000
+const REVEALED_MS = 60_000
+
+/**
+ * Sends the element the event `hide` when the time of a secret is over. The timer does not hold the element: what a
+ * closed dialog has shown goes with it.
+ */
+export function hideLater(element: HTMLElement): ReturnType<typeof setTimeout> {
+  const own = new WeakRef(element)
+  return setTimeout(() => own.deref()?.dispatchEvent(new Event('hide')), REVEALED_MS)
+}
 
 const DOTS = '•'.repeat(8)
 
@@ -125,18 +135,23 @@ export function createSecret({ isNotes = false, read }: SecretOptions, button?: 
     code.textContent = DOTS
     const count = linesIn(secret ?? '')
     lines.textContent = count > 1 ? sayCount(count, 'lines', 'lines') : ''
-    if (isShown) showSecret(code, secret)
-    if (isShown) hiding = setTimeout(() => set(undefined), REVEALED_MS)
+    if (isShown && isNotes) code.replaceChildren(longText(secret))
+    else if (isShown) showSecret(code, secret)
+    if (isShown) hiding = hideLater(code)
     if (isText) toggle.textContent = say(isShown ? 'hide' : 'reveal')
     else setIcon(toggle, isShown ? 'hide' : 'eye')
     toggle.ariaLabel = toggle.title = say(labels[isShown ? 1 : 0])
   }
   const show = async (): Promise<void> => {
     toggle.ariaBusy = 'true'
-    const secret = await read()
-    toggle.ariaBusy = null
-    if (text.isConnected) set(secret)
+    try {
+      const secret = await read()
+      if (text.isConnected) set(secret)
+    } finally {
+      toggle.ariaBusy = null
+    }
   }
+  code.addEventListener('hide', () => set(undefined))
   toggle.addEventListener('click', () => {
     if (text.classList.contains('revealed')) set(undefined)
     else void show()
@@ -145,24 +160,26 @@ export function createSecret({ isNotes = false, read }: SecretOptions, button?: 
   return { text, button: toggle, show }
 }
 
-export type Act = 'view' | 'reveal' | 'copy' | 'copyUser' | 'edit' | 'remove' | 'restore'
+export type Act = 'view' | 'reveal' | 'copy' | 'copyNotes' | 'copyUser' | 'edit' | 'remove' | 'restore' |
+  'keepReused' | 'keepExposed'
 
-const ICONS: { readonly [act in Act]: string } = {
+const ICONS = {
   view: 'eye', reveal: 'eye', copy: 'copy', copyUser: 'copy-user', edit: 'edit', remove: 'delete', restore: 'restore'
-}
+} as const
 
 export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
-  const { sistema, usuario, url, changed, reused = 0 } = entry
-  const name = plainText(webAddress(sistema)?.host ?? sistema)
+  const { sistema, usuario, url, changed, reused = 0, exposed = 0 } = entry
+  const name = plainText(hostIn(sistema) ?? sistema)
   const cell = (className: string, ...content: readonly (Node | string)[]): HTMLElement =>
     make('div', { className, role: 'gridcell' }, ...content)
   const place = (className: string, ...cells: readonly HTMLElement[]): HTMLElement =>
     make('div', { className, role: 'none' }, ...cells)
   const stop = <T extends HTMLElement>(element: T): T => {
     element.dataset['stop'] = ''
+    element.tabIndex = -1
     return element
   }
-  const button = (act: Act, isOffered: boolean): HTMLElement => {
+  const button = (act: keyof typeof ICONS, isOffered: boolean): HTMLElement => {
     const own = iconButton(ICONS[act], say(`${act}Of` satisfies TextName, { name }))
     own.title = say(act)
     own.dataset['act'] = act
@@ -170,14 +187,22 @@ export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
   }
   const link = isDeleted ? undefined : linkTo(webAddress(sistema) === undefined ? url : sistema)
   const since = make('span', { className: 'since', title: changed === undefined ? '' : moment(changed) }, age(changed))
-  const count = make('span', {}, sayCount(reused, 'reusedOne', 'reused'))
-  const badge = make('span', { className: 'badge' }, icon('same'), count)
+  const badge = (act: 'keepReused' | 'keepExposed', drawing: string, text: string, count: number): HTMLElement => {
+    const made = make('button', { type: 'button', className: `badge ${act}`, ariaLabel: text, title: text },
+      icon(drawing), make('span', { className: 'long' }, text), make('span', { className: 'short' }, number(count)))
+    made.dataset['act'] = act
+    return stop(made)
+  }
+  const badges = isDeleted ? [] : [
+    ...exposed > 0 ? [badge('keepExposed', 'known', sayCount(exposed, 'exposedOne', 'exposed'), exposed)] : [],
+    ...reused > 0 ? [badge('keepReused', 'same', sayCount(reused, 'reusedOne', 'reused'), reused)] : []
+  ]
   const may = (operation: Parameters<typeof rights.may>[0]): boolean => !isDeleted && rights.may(operation)
   const row = make('div', { className: 'row', role: 'row' },
     make('div', { className: 'system', role: 'rowheader' }, tileOf(sistema), nameOf(sistema)),
     cell('visit', ...link === undefined ? [] : [stop(link)]),
     place('user-place', stop(cell('user', userName(usuario))), button('copyUser', !isDeleted)),
-    stop(cell('changed', since, ...reused > 0 ? [badge] : [])),
+    stop(cell('changed', since, ...badges)),
     place('acts', button('reveal', may('getPassword')), button('edit', may('updatePassword')),
       button('remove', may('deletePassword'))),
     isDeleted ? button('restore', rights.may('restorePassword')) : button('copy', may('getPassword')))

@@ -1,7 +1,7 @@
 /** What the page knows and shows, forgotten when a session ends. After each change `show` must be called. */
 import { Rights, type Refusal } from './answers.ts'
 import { Api } from './api.ts'
-import { Entries } from './entries.ts'
+import { Entries, type Filter } from './entries.ts'
 import type { TextName } from './texts.ts'
 
 export type Screen =
@@ -33,6 +33,8 @@ interface Page {
   toTop(): void
   clearSearch(isForGood?: boolean): void
   setLoading(isLoading: boolean): void
+  /** Shows the entries that match alone. */
+  keep(filter?: Filter): void
 }
 
 export const page = {} as Page

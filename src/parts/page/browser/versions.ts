@@ -40,12 +40,14 @@ function itemOf({ time, by, change, fields }: Change): HTMLElement {
 /** `back` goes on editing, and loses nothing. */
 export type Choice = 'mine' | 'theirs' | 'back'
 
-/** `theirs` is undefined if the entry is gone for good. */
-export async function askWhich(id: number, mine: EntryFields, theirs: Stored | undefined): Promise<Choice> {
+/** `theirs` is undefined if the entry is gone for good; `others` are the fields that only the other person changed. */
+export async function askWhich(
+  id: number, mine: EntryFields, theirs: Stored | undefined, others: readonly (keyof EntryFields)[]
+): Promise<Choice> {
   const isGone = theirs?.isActive !== true
   const text = sentences(say(isGone ? 'conflictGone' : 'conflictChanged'), await lastChange(id))
   const lines = FIELDS.filter(name => mine[name] !== '' || (theirs?.fields[name] ?? '') !== '')
-    .flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs.fields[name]))
+    .flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs.fields[name], others.includes(name)))
   return new Promise(resolve => {
     let choice: Choice = 'back'
     const button = (className: string, label: string, own: Choice): HTMLButtonElement => {
@@ -77,10 +79,13 @@ async function lastChange(id: number): Promise<string> {
   return `${moment(last.time)}${who}: ${say(`history_${last.change}`)}`
 }
 
-function linesOf(name: typeof FIELDS[number], mine: string, theirs: string | undefined): readonly HTMLElement[] {
-  const line = (side: 'mine' | 'theirs' | 'both', text: string): HTMLElement =>
-    make('dd', { className: side }, make('span', { className: 'side' }, say(side)), ...valueOf(name, text))
+function linesOf(
+  name: typeof FIELDS[number], mine: string, theirs: string | undefined, isOthers: boolean
+): readonly HTMLElement[] {
+  const line = (side: 'mine' | 'theirs' | 'both' | 'changedByThem', text: string): HTMLElement =>
+    make('dd', { className: side === 'changedByThem' ? 'theirs' : side },
+      make('span', { className: 'side' }, say(side)), ...valueOf(name, text))
   const term = make('dt', {}, say(name))
-  if (mine === theirs) return [term, line('both', mine)]
+  if (mine === theirs) return [term, line(isOthers ? 'changedByThem' : 'both', mine)]
   return [term, line('mine', mine), ...theirs === undefined ? [] : [line('theirs', theirs)]]
 }

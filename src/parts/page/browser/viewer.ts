@@ -3,7 +3,7 @@ import type { Listed, Operation, Stored } from './answers.ts'
 import { openDialog } from './dialogs.ts'
 import { iconButton, make, textButton } from './dom.ts'
 import { age, moment, say } from './language.ts'
-import { plainText, shortened, webAddress } from './plain.ts'
+import { hostIn, plainText, shortened, webAddress } from './plain.ts'
 import { createSecret, linkTo, longText, nameOf, tileOf, type Act, type Secret } from './showing.ts'
 import { rights } from './state.ts'
 import { historyOf } from './versions.ts'
@@ -40,7 +40,7 @@ export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs)
     return rights.may(operation) ? [made] : []
   }
   own.close = openDialog({
-    id: 'viewer', title: webAddress(entry.sistema)?.host ?? plainText(shortened(entry.sistema, TITLE_LENGTH)),
+    id: 'viewer', title: hostIn(entry.sistema) ?? plainText(shortened(entry.sistema, TITLE_LENGTH)),
     mark: tileOf(entry.sistema), content: [content], onClose: () => { viewed = undefined },
     foot: [...button('remove', 'quiet bad', 'deletePassword'), ...button('edit', 'main', 'updatePassword')]
   })
@@ -53,25 +53,28 @@ export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs)
 /** Only if its texts changed: drawing again hides a shown secret. */
 export function renewViewer(entry: Listed): void {
   if (viewed?.entry.id !== entry.id) return
-  const isOther = (['sistema', 'usuario', 'url'] as const).some(name => viewed?.entry[name] !== entry[name])
+  const isOther = (['sistema', 'usuario', 'url', 'grupo', 'hasNotes', 'hasCode'] as const)
+    .some(name => viewed?.entry[name] !== entry[name])
   viewed.entry = entry
   if (isOther) fill(viewed)
 }
 
 function fill(own: Viewed): Secret {
-  const { acts, entry: { id, sistema, usuario, url, changed } } = own
+  const { acts, entry: { id, sistema, usuario, url, changed, hasNotes } } = own
   const read = async (name: 'password' | 'notas'): Promise<string | undefined> =>
     (await acts.read(own.entry))?.fields[name]
-  const copyOf = (act: 'copy' | 'copyUser' | 'copyUrl', label: string, copy: (button: HTMLElement) => void) => {
+  const copyOf = (act: 'copy' | 'copyNotes' | 'copyUser' | 'copyUrl', label: string,
+    copy: (button: HTMLElement) => void) => {
     const button = iconButton('copy', label, () => copy(button))
     button.dataset['act'] = act
     return button
   }
   const password = createSecret({ read: () => read('password') })
-  const notes = createSecret({ isNotes: true, read: async () => await read('notas') || say('none') })
+  const notes = createSecret({ isNotes: true, read: () => read('notas') })
   const copyUser = copyOf('copyUser', say('copyUser'), button => acts.copyText(usuario, button))
   const copyUrl = copyOf('copyUrl', say('copyUrl'), button => acts.copyText(url, button))
   const copy = copyOf('copy', say('copyThis'), button => acts.act('copy', own.entry, button))
+  const copyNotes = copyOf('copyNotes', say('copyNotes'), button => acts.act('copyNotes', own.entry, button))
   const isWhole = webAddress(sistema) === undefined && sistema.length <= TITLE_LENGTH
   const maySee = rights.may('getPassword')
   const rows = [
@@ -79,7 +82,7 @@ function fill(own: Viewed): Secret {
     rowOf('view-user', say('usuario'), longText(usuario), [copyUser]),
     maySee && rowOf('view-password', say('password'), password.text, [password.button, copy]),
     url !== '' && rowOf('view-url', say('url'), nameOf(url), [linkTo(url), copyUrl]),
-    maySee && rowOf('view-notes', say('notas'), notes.text, [notes.button])
+    maySee && hasNotes && rowOf('view-notes', say('notas'), notes.text, [notes.button, copyNotes])
   ].filter(row => row !== false)
   const since = changed === undefined ? [] :
     [make('p', { className: 'hint', title: moment(changed) }, say('changedSince', { age: age(changed, true) }))]
