@@ -57,8 +57,8 @@ export function entryRoutes(
     {
       // contract §3, §4.1
       operation: 'listPassword', method: 'GET', path: '/api/listPassword',
-      handle: () => {
-        const body = state.entries.list()
+      handle: ({ session }) => {
+        const body = state.entries.list(session?.groups)
         return body === undefined ? NONE_ACTIVE : { status: 200, body, logged: { entry: 'all' } }
       }
     },

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
 import { GroupNames } from './groups.ts'
 import { PagedList, pageOf, type Pages } from './paged-list.ts'
+import { keptByGroups, sees, type Groups } from './users.ts'
 
 /** Ids count from 1 without gaps. */
 export interface EntryTable {
@@ -38,6 +39,8 @@ export class Entries implements EntryTable, Pages {
   readonly #names: GroupNames
   readonly #pages: Page[] = []
   readonly #list = new PagedList(this, id => this.isActive(id) ? this.#texts[id] : undefined)
+  readonly #listOf = keptByGroups(groups =>
+    new PagedList(this, id => sees(groups, this.grupo(id)) && this.isActive(id) ? this.#texts[id] : undefined))
   #deleted = 0
   #purged = 0
 
@@ -125,8 +128,10 @@ export class Entries implements EntryTable, Pages {
     return hash('sha512-256', this.tagKey + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
   }
 
-  /** A JSON array, ascending by id; undefined without active entries. */
-  list(): Buffer | undefined { return this.#list.bytes() }
+  /** A JSON array of those in sight, ascending by id; undefined without active entries in sight. */
+  list(groups?: Groups): Buffer | undefined {
+    return (groups === undefined ? this.#list : this.#listOf(groups)).bytes()
+  }
 }
 
 /** The status ends the text. */

@@ -1,6 +1,6 @@
 /**
- * The list without secrets. Only a caller who may read all passwords learns how many other entries share a password,
- * because the count would answer guesses.
+ * The list without secrets. Only a caller who sees all entries and may read their passwords learns how many
+ * other entries share a password, because the count would answer guesses.
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -8,6 +8,10 @@ import { LIST_PAGE_ENTRIES } from '../limits.ts'
 import type { Entries } from './entries.ts'
 import { ENTRY_FIELDS, FIELDS } from './entry.ts'
 import { idsOn, PagedList, pageOf } from './paged-list.ts'
+import { keptByGroups, sees, type Groups } from './users.ts'
+
+/** `reused` counts equal passwords of all entries, so it is for callers who see all of them. */
+export type ListForm = 'plain' | 'reused'
 
 /** `tag` stands for the bytes, as the text of an entity tag. */
 export interface Listing { readonly bytes: Buffer, readonly tag: string }
@@ -20,22 +24,29 @@ const SLICE_PAGES = 64
 const EMPTY = Buffer.from('[]')
 
 /** Unchanged pages are not read again. */
-export function listingOf(entries: Entries): (showsReused: boolean) => Promise<Listing> {
+export function listingOf(entries: Entries): (form: ListForm, groups?: Groups) => Promise<Listing> {
   const equals = new EqualPasswords(entries)
-  const lists = {
-    plain: new PagedList(entries, id => rowText(entries, id)),
-    reused: new PagedList(entries, id => rowText(entries, id, equals.others(id)), page => equals.version(page))
-  }
-  const given: { [form in keyof typeof lists]?: Listing } = {}
-  return async showsReused => {
-    const form = showsReused ? 'reused' : 'plain'
-    const list = lists[form]
-    const isFresh = (): boolean => (!showsReused || equals.refresh(SLICE_PAGES)) && list.refresh(SLICE_PAGES)
+  const plain = tagged(new PagedList(entries, id => rowText(entries, id)))
+  const reused = tagged(
+    new PagedList(entries, id => rowText(entries, id, equals.others(id)), page => equals.version(page)))
+  const inSight = keptByGroups(groups =>
+    tagged(new PagedList(entries, id => sees(groups, entries.grupo(id)) ? rowText(entries, id) : undefined)))
+  return async (form, groups) => {
+    const ofAll = form === 'reused' ? reused : plain
+    const { list, listing } = groups === undefined ? ofAll : inSight(groups)
+    const isFresh = (): boolean => (list !== reused.list || equals.refresh(SLICE_PAGES)) && list.refresh(SLICE_PAGES)
     while (!isFresh()) await new Promise(resolve => setImmediate(resolve))
-    const bytes = list.bytes() ?? EMPTY
-    if (given[form]?.bytes === bytes) return given[form]
-    return given[form] = { bytes, tag: hash('sha256', bytes, 'base64url') }
+    return listing()
   }
+}
+
+function tagged(list: PagedList): { readonly list: PagedList, listing(): Listing } {
+  let given: Listing | undefined
+  const listing = (): Listing => {
+    const bytes = list.bytes() ?? EMPTY
+    return given?.bytes === bytes ? given : given = { bytes, tag: hash('sha256', bytes, 'base64url') }
+  }
+  return { list, listing }
 }
 
 function rowText(entries: Entries, id: number, others: number = 0): string | undefined {

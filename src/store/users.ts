@@ -78,6 +78,16 @@ export function sees(groups: Groups, grupo: string | undefined): boolean {
   return groups === undefined || (grupo !== undefined && groups.includes(grupo))
 }
 
+/** Keeps what it made last: callers with the same groups share it. */
+export function keptByGroups<T>(make: (groups: readonly string[]) => T): (groups: readonly string[]) => T {
+  let kept: { readonly names: string, readonly made: T } | undefined
+  return groups => {
+    const names = groups.toSorted().join()
+    if (kept?.names !== names) kept = { names, made: make(groups) }
+    return kept.made
+  }
+}
+
 /** Old passwords may be shorter. */
 const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (field, password) => {
   if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`

@@ -7,7 +7,7 @@ import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { covers, PASSWORD_SHAPE, passwordFault } from '../../store/users.ts'
+import { covers, PASSWORD_SHAPE, passwordFault, type Session } from '../../store/users.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
 import { listingOf } from '../../store/listing.ts'
@@ -36,20 +36,21 @@ export function extraRoutes(
   const listing = listingOf(store.state.entries)
   const packedOf = packer()
   const readAll = settings.abilities.get('listPassword')
-  const readsAll = ({ session }: Call<unknown>): boolean =>
-    session === undefined || readAll === undefined || covers(session.abilities, readAll)
+  const readsAll = ({ session }: Call<unknown>): boolean => session === undefined ||
+    (session.groups === undefined && (readAll === undefined || covers(session.abilities, readAll)))
   const routes: DescribedRoute[] = [
     {
       operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,
       handle: async call => {
-        const isAll = readsAll(call)
-        const list = await listing(isAll)
+        const groups = call.session?.groups
+        const form = readsAll(call) ? 'reused' : 'plain'
+        const list = await listing(form, groups)
         const { 'accept-encoding': accept, 'if-none-match': known } = call.head
         const takesPacked = isPackable(list) && takesCoding(accept, 'gzip')
         const [plain, coded] = [taggedBy(`"${list.tag}"`), taggedBy(`"${list.tag}-gzip"`)]
         const own = takesPacked ? coded : plain
         if (namesTag(known, own[1]!)) return { status: 304, headers: own }
-        const packed = takesPacked ? packedOf(list, isAll) : undefined
+        const packed = takesPacked ? packedOf(list, groups === undefined ? form : 'in sight') : undefined
         if (packed === undefined) return { status: 200, body: list.bytes, headers: plain }
         return { status: 200, body: await packed, headers: ['Content-Encoding', 'gzip', ...coded] }
       }
@@ -66,13 +67,13 @@ export function extraRoutes(
     },
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
-      handle: () => deletedReply(store, store.state.entries.size + 1)
+      handle: ({ session }) => deletedReply(store, store.state.entries.size + 1, session)
     },
     {
       operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
-      handle: ({ id }) => {
+      handle: ({ id, session }) => {
         // A purged id can be asked from too.
-        return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id)
+        return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id, session)
       }
     },
     {
@@ -87,8 +88,8 @@ export function extraRoutes(
     routes.push({
       operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
       before: unknownId,
-      handle: async ({ id }) => {
-        const changes = await historyOf(id)
+      handle: async ({ id, session }) => {
+        const changes = await historyOf(id, session?.groups)
         return changes === undefined ? BUSY : historyReply(bounded(changes.map(change => named(store, change))))
       }
     })
@@ -99,8 +100,8 @@ export function extraRoutes(
 
 function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary', 'Accept-Encoding'] }
 
-function deletedReply(store: Store, id: number): Reply {
-  const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES)
+function deletedReply(store: Store, id: number, session: Session | undefined): Reply {
+  const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES, session?.groups)
   return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
 }
 
@@ -196,6 +197,8 @@ const RESTORE: RouteDescription = {
 const HISTORY: RouteDescription = {
   tag: 'extra', summary: 'The changes of an entry, newest first.',
   description: 'With the fields that each set, former passwords among them; at most 500, and a mebibyte of them. ' +
+    'Of the time in a group that the caller does not see, `unseen` says that something was changed and when; the ' +
+    'change that brought the entry in sight has all fields. ' +
     'One history is read at a time; 503 asks to come again. ' +
     'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
   ids: { history: 1, ...IDS },
@@ -211,7 +214,7 @@ const HISTORY: RouteDescription = {
       history: {
         type: 'array',
         items: object({
-          time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept'] },
+          time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
           fields: { type: 'object', additionalProperties: false, properties: STRINGS }, by: { type: ['string', 'null'] }
         })
       },

@@ -3,7 +3,8 @@ import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
-import { ANSWERED_FIELDS, type EntryChanges } from '../../store/entry.ts'
+import { ANSWERED_FIELDS, fieldsOf, type EntryChanges } from '../../store/entry.ts'
+import { sees, type Groups } from '../../store/users.ts'
 import { changesIn, operatorIn } from '../changes.ts'
 
 const MAX_READ_MS = 10_000
@@ -16,17 +17,17 @@ export interface Change {
   readonly time: string
   /** A user's id, or a text for the operator; null in the open configuration. */
   readonly by: number | string | null
-  /** `kept`: at a compaction; earlier changes are in an archive. */
-  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
+  /** `kept`: at a compaction; earlier changes are in an archive. `unseen`: while the entry was out of sight. */
+  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
   readonly fields: EntryChanges
 }
 
 /** Undefined while another history is read, or if reading would take too long. */
 export function historyReader(
   journal: DurableJournal, nowMs: () => number = () => performance.now()
-): (id: number) => Promise<readonly Change[] | undefined> {
+): (id: number, groups?: Groups) => Promise<readonly Change[] | undefined> {
   let isReading = false
-  return async id => {
+  return async (id, groups) => {
     const { path, keyFile, bytes } = journal.location()
     const keys = readKeyFile(disk, keyFile)
     if (isReading || bytes > MAX_READ_BYTES || keys === undefined) return undefined
@@ -34,10 +35,12 @@ export function historyReader(
     try {
       const endMs = nowMs() + MAX_READ_MS
       const changes: Change[] = []
+      const inSight = seenBy(groups)
       let characters = 0
       const take = (record: JournalRecord): void => {
-        const change = changeOf(record, id)
-        if (change === undefined) return
+        const made = changeOf(record, id)
+        if (made === undefined) return
+        const change = inSight(made)
         changes.push(change)
         characters += lengthOf(change)
         while (changes.length > MAX_CHANGES || (characters > MAX_CHANGES_CHARACTERS && changes.length > 1)) {
@@ -52,6 +55,20 @@ export function historyReader(
     } finally {
       isReading = false
     }
+  }
+}
+
+/** To be asked for each change of an entry, the oldest first. */
+function seenBy(groups: Groups): (change: Change) => Change {
+  let state: EntryChanges = {}
+  let isSeen = false
+  return change => {
+    if (groups === undefined) return change
+    const wasSeen = isSeen
+    state = fieldsOf({ ...state, ...change.fields })
+    isSeen = sees(groups, state.grupo)
+    if (!isSeen) return { time: change.time, by: null, change: 'unseen', fields: {} }
+    return wasSeen ? change : { ...change, fields: state }
   }
 }
 

@@ -5,7 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Listing } from '../../store/listing.ts'
+import type { Listing, ListForm } from '../../store/listing.ts'
 
 /** Below this, compression saves no packet. */
 const MIN_PACKED_BYTES = 2 * 1024
@@ -21,16 +21,16 @@ export function isPackable({ bytes: { length } }: Listing): boolean {
  * Undefined while another list is packed. One list is packed at a time, and one kept for each form, to bound the cost
  * of lists that always change.
  */
-export function packer(): (list: Listing, showsReused: boolean) => Promise<Buffer> | undefined {
-  const kept = new Map<boolean, { readonly tag: string, readonly bytes: Promise<Buffer> }>()
+export function packer(): (list: Listing, form: ListForm | 'in sight') => Promise<Buffer> | undefined {
+  const kept = new Map<string, { readonly tag: string, readonly bytes: Promise<Buffer> }>()
   let isBusy = false
-  return (list, showsReused) => {
-    const known = kept.get(showsReused)
+  return (list, form) => {
+    const known = kept.get(form)
     if (known?.tag === list.tag) return known.bytes
     if (isBusy) return undefined
     isBusy = true
     const bytes = pack(list.bytes).finally(() => { isBusy = false })
-    kept.set(showsReused, { tag: list.tag, bytes })
+    kept.set(form, { tag: list.tag, bytes })
     return bytes
   }
 }

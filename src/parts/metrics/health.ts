@@ -6,6 +6,7 @@ import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Call } from '../../http/route.ts'
+import type { Session } from '../../store/users.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import type { DescribedRoute, RouteDescription } from '../described-route.ts'
 import { EXPOSITION_TYPE, metric } from './exposition.ts'
@@ -42,12 +43,13 @@ export function healthRoutes(
   journal: Pick<Journal, 'status'>, measure: () => string
 ): DescribedRoute[] {
   const routeFor = (
-    audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply
+    audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply,
+    isAllowed = (session: Session | undefined): boolean => session !== undefined
   ): DescribedRoute[] => audience === 'off' ? [] : [{
     operation, method: 'GET', path, isPublic: true, allowsHttp: true,
     description: audience === 'public' ? described
       : { ...described, answers: { ...described.answers, notLocal: NOT_LOCAL, foreignHost: FOREIGN_HOST } },
-    handle: call => audience === 'public' || call.session !== undefined ? answer()
+    handle: call => audience === 'public' || isAllowed(call.session) ? answer()
       : refusal(call, allowedHosts) ?? answer()
   }]
   return [
@@ -60,7 +62,9 @@ export function healthRoutes(
       return mayHeal === true ? WAITING : FAILED
     }),
     ...routeFor(health, 'live', '/livez', LIVE, () => HEALTHY),
-    ...routeFor(metrics, 'metrics', '/metrics', METRICS, () => exposed(measure()))
+    // Metrics count all entries: a token that does not see all of them is none here.
+    ...routeFor(metrics, 'metrics', '/metrics', METRICS, () => exposed(measure()),
+      session => session !== undefined && session.groups === undefined)
   ]
 }
 

@@ -62,7 +62,7 @@ export interface User {
 export interface Change {
   readonly time: string
   readonly by: string | null
-  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
+  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
   readonly fields: Partial<EntryFields>
 }
 

@@ -101,7 +101,7 @@ const SPANISH = {
   helpSession:
     'Cerrar o recargar la página cierra la sesión. Si el servicio no lo confirma, sigue allí hasta que caduque.',
   history: 'Historial', history_created: 'creada', history_updated: 'editada', history_deleted: 'eliminada',
-  history_restored: 'restaurada', history_kept: 'conservada al compactar'
+  history_restored: 'restaurada', history_kept: 'conservada al compactar', history_unseen: 'fuera de tu vista'
 }
 
 export type TextName = keyof typeof SPANISH
@@ -206,7 +206,7 @@ const ENGLISH: { readonly [name in TextName]: string } = {
   helpSession:
     'Closing or reloading the page ends the session. If the service does not confirm that, it lasts until it expires.',
   history: 'History', history_created: 'created', history_updated: 'edited', history_deleted: 'deleted',
-  history_restored: 'restored', history_kept: 'kept by a compaction'
+  history_restored: 'restored', history_kept: 'kept by a compaction', history_unseen: 'out of your sight'
 }
 
 export const TEXTS: { readonly es: typeof ENGLISH, readonly en: typeof ENGLISH } = { es: SPANISH, en: ENGLISH }
