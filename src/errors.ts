@@ -24,6 +24,7 @@ const SENTENCES = {
   'move-forbidden': 'to move an entry to another group takes the ability to delete, too, and nothing was changed',
   'queue-full': 'too many changes wait for the journal',
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
+  'reads-recorded': 'this journal says that reads are recorded, and without tokens nobody can be named',
   'hashes-busy': 'too many passwords wait to be checked',
   'session-changed': 'the token was revoked, or may do less, since the request came, and nothing was changed',
   'certificate-invalid': 'the certificate or its key is not valid',

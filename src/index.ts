@@ -12,6 +12,8 @@ import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
+import { disclosed } from './store/disclosure.ts'
+import { HOST, type Tells } from './store/knowledge.ts'
 import {
   answered, CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type AnsweredEntry as Entry, type EntryChanges,
   type EntryFields
@@ -157,15 +159,21 @@ function boundLog(given: Log, isAccessLogged: boolean): Log {
 }
 
 function embedded(
-  { store, pipeline, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
+  { store, accounts: own, pipeline, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
 ): Service {
   const { journal, state: { entries } } = store
   const catchUp = async (): Promise<void> => {
     if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
     await journal.catchUp?.()
   }
+  const reader = own === undefined ? undefined : HOST
   const active = (): Entry[] =>
     [...entries.entries()].filter(({ status }) => status === 1).map(entry => answered(entry))
+  const told = async <T>(operation: string, read: () => T, tells: (found: T) => Tells | undefined): Promise<T> =>
+    (await disclosed(store, reader, operation, () => {
+      const found = read()
+      return { found, tells: tells(found) }
+    })).found
   return {
     accounts: {
       addUser: (...given) => accounts.addUser(...given),
@@ -178,10 +186,14 @@ function embedded(
       users: async () => { await catchUp(); return accounts.users() },
       tokens: async () => { await catchUp(); return accounts.tokens() }
     },
-    listPassword: async () => { await catchUp(); return active() },
+    listPassword: async () => {
+      await catchUp()
+      return told('listPassword', active, () => ({ list: 'active' }))
+    },
     getPassword: async id => {
       await catchUp()
-      const entry = entries.get(idFrom(id))
+      const given = idFrom(id)
+      const entry = await told('getPassword', () => entries.get(given), found => found && given)
       return entry && answered(entry)
     },
     createPassword: async fields => answered(await createEntry(store, shaped(CREATE_SHAPE, fields), null)),
@@ -190,7 +202,9 @@ function embedded(
       const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       if (known !== undefined) await catchUp() // an outdated copy would refuse it
-      const entry = await updateEntry(store, idFrom(id), wanted, null, isExpected)
+      const entry = await updateEntry(store, idFrom(id), wanted, null, {
+        isExpected, tells: { reader, operation: 'updatePassword' }
+      })
       return entry && answered(entry)
     },
     deletePassword: async id => deleteEntry(store, idFrom(id), null),

@@ -90,6 +90,8 @@ export const MAX_LOGIN_PAIRS: number = 5_000
 
 export const MAX_COMMIT_RECORDS: number = 1024
 export const MAX_GATHER_TURNS: number = 16
+/** An answer is made again after each record of what it tells. */
+export const MAX_TELLINGS: number = 4
 /** Bytes of events, as JSON, after which a write is full. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
 /** Changes that wait; above: 503. */

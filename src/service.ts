@@ -19,6 +19,7 @@ import { counted, type Log, type Observer } from './log.ts'
 import type { OpenPart } from './part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { Accounts } from './store/accounts.ts'
+import { markRecording } from './store/disclosure.ts'
 import { State } from './store/state.ts'
 import { Store, type JournalObserver } from './store/store.ts'
 
@@ -107,6 +108,7 @@ async function compose(
   const { abilities, loginLimit, tokenTtlMinutes, tokensPerUser, tlsCert, tlsKey, trustProxy } = settings
   const accounts = settings.auth !== 'bearer' ? undefined
     : new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
+  await markRecording(store, accounts !== undefined, log.warn)
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
   const stopping = new AbortController()
   let routes: readonly Route[] = entryRoutes(store, prefix, abilities.get('deletePassword'))
@@ -135,7 +137,7 @@ async function compose(
     asksForHttps: settings.isProduction, guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
     authenticate: accounts && (token => accounts.session(token)),
-    catchUp: store.journal.catchUp, maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
+    catchUp: store.journal.catchUp, commits: store, maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
   })
   closers.add(sweepTokens(store))
   const { begin, end } = listening(settings, pipeline, {

@@ -3,6 +3,7 @@ import type { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
+import type { Tells } from '../store/knowledge.ts'
 
 /** `headers` holds names and values in turn. */
 export interface Reply {
@@ -12,6 +13,8 @@ export interface Reply {
   /** By default JSON that is never stored. */
   readonly kind?: Kind
   readonly isLast?: boolean
+  /** The passwords in the body. Sent only once it is recorded who is told them. */
+  readonly tells?: Tells | undefined
   /** For the access log: the user, the token's hash, the entry. */
   readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number | 'all' }
 }
@@ -79,6 +82,8 @@ export const UNSUPPORTED: Reply = messageReply(415,
   ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
 /** The rate limit's refusal (contract §8.2). */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
+/** Whoever knows a password already is still answered. */
+export const UNRECORDED: Reply = messageReply(500, 'Error recording who is given a password')
 /** RFC 9110 §13.1.1. */
 export const PRECONDITION_FAILED: Reply = statusReply(412)
 export const READ_BEFORE: Reply = messageReply(500,
@@ -109,7 +114,7 @@ export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', '
 
 /** Nothing was done; the client may retry. */
 const BUSY_FAILURES: readonly FailureCode[] = [
-  'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed'
+  'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed', 'reads-recorded'
 ]
 
 /** Undefined if unexpected, or not for clients. */

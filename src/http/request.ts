@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
+import type { Commits } from '../store/store.ts'
 import { covers, type Session } from '../store/users.ts'
 import { bodyKind, bodyOf, discard, isRestShort, ListenerRequest } from './body.ts'
 import {
@@ -12,6 +13,7 @@ import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
 import { failureReply, statusReply, type Reply } from './reply.ts'
+import { isUnrecorded, recorded } from './recorded.ts'
 import type { Found, Route, Router } from './route.ts'
 import { endWith, sendReply } from './send.ts'
 
@@ -31,6 +33,8 @@ export interface PipelineOptions {
   /** Undefined in the open configuration. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
+  /** Records who is told what. */
+  readonly commits?: Commits | undefined
   readonly maxBodyBytes: number
   /** Names and values in turn. */
   readonly headers?: readonly string[]
@@ -95,8 +99,10 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
       if (asked.session !== undefined) asked.session = sessionOf(options, head) // it may have been revoked meanwhile
       assertMay(options, asked.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
-    reply = route.handle({ head, id, body, client, session: asked.session, isGone: () => socket.destroyed })
+    const call = { head, id, body, client, session: asked.session, isGone: () => socket.destroyed }
+    reply = route.handle(call)
     if ('then' in reply) reply = await reply
+    if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
   } catch (thrown) {
     reply = refusalOf(options, asked, thrown)
   }

@@ -21,8 +21,8 @@ const DELETED = messageReply(200, TEXTS.deleted)
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
 
-function entryReply(text: string, tag: string, before: string, behind: string): Reply {
-  return { status: 200, body: `${before}${text}${behind}`, headers: ['ETag', `"${tag}"`] }
+function entryReply(id: number, text: string, tag: string, before: string, behind: string): Reply {
+  return { status: 200, body: `${before}${text}${behind}`, headers: ['ETag', `"${tag}"`], tells: id }
 }
 
 const BEHIND_READ = ',"status":200}'
@@ -68,7 +68,7 @@ export function entryRoutes(
       handle: ({ id, session }) => {
         const text = state.entries.text(id)
         if (text === undefined || unknownId(id, session) !== undefined) return UNKNOWN
-        return entryReply(text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
+        return entryReply(id, text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
       }
     },
     route({
@@ -86,10 +86,12 @@ export function entryRoutes(
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, id, body, session }) => {
         const mayMove = session === undefined || deletes === undefined || covers(session.abilities, deletes)
-        const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head), mayMove)
+        const entry = await updateEntry(store, id, body, session ?? null, {
+          isExpected: preconditionIn(head), mayMove, tells: { reader: session, operation: 'updatePassword' }
+        })
         if (entry === undefined) return UNKNOWN
         const text = entryText(entry) // as of this change, not of another in the same write
-        return entryReply(text, state.entries.tagOf(entry), '{"password":', BEHIND_UPDATED)
+        return entryReply(id, text, state.entries.tagOf(entry), '{"password":', BEHIND_UPDATED)
       }
     }),
     {

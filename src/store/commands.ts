@@ -5,6 +5,8 @@ import { MAX_ENTRY_BYTES } from '../limits.ts'
 import {
   changedEntry, ENTRY_FIELDS, entryOf, hasMore, type Entry, type EntryChanges, type EntryFields
 } from './entry.ts'
+import type { EncodedEvent } from '../journal/journal.ts'
+import { told, type Reader } from './disclosure.ts'
 import { event } from './events.ts'
 import type { Draft } from './state.ts'
 import type { Commits } from './store.ts'
@@ -27,27 +29,36 @@ export function createEntry(commits: Commits, fields: EntryFields, by: Session |
   }, by, lengthOf(fields))
 }
 
+interface UpdateOptions {
+  readonly isExpected?: Precondition | undefined
+  readonly mayMove?: boolean
+  /** Who is answered with the entry; undefined: nobody. */
+  readonly tells?: { readonly reader: Reader, readonly operation: string }
+}
+
 /**
  * As `createEntry` and `deleteEntry`; undefined for an unknown id. Rejects with `move-forbidden` if the group would be
  * another one and `mayMove` is false.
  */
 export function updateEntry(
-  commits: Commits, id: number, given: EntryChanges, by: Session | null, isExpected?: Precondition,
-  mayMove: boolean = true
+  commits: Commits, id: number, given: EntryChanges, by: Session | null,
+  { isExpected, mayMove = true, tells }: UpdateOptions = {}
 ): Promise<Entry | undefined> {
   return commits.commit(draft => {
+    const tell = (): readonly EncodedEvent[] => tells === undefined ? [] : told(draft, tells.reader, tells.operation, id)
     const old = expectedEntry(draft, id, by, isExpected)
     if (old === undefined) return [[], undefined]
     const fields = given.grupo === undefined ? given
       : { ...given, grupo: grupoOf(draft, given.grupo, by?.groups) ?? '' }
     const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== (old[field] ?? ''))
-    if (changed.length === 0) return [[], old]
+    if (changed.length === 0) return [tell(), old]
     if (!mayMove && changed.includes('grupo')) throw new Failure('move-forbidden', `entry ${id}`)
     const changes: EntryChanges = Object.fromEntries(changed.map(field => [field, fields[field]]))
     const entry = changedEntry(old, changes)
     assertFits(entry)
     const type = hasMore(changes) ? 'fields.updated' : 'entry.updated'
-    return [[event(type, by?.user ?? null, { id, ...changes })], entry]
+    const set = event(type, by?.user ?? null, { id, ...changes })
+    return [changed.includes('password') ? [set] : [set, ...tell()], entry] // whoever sets a password knows it
   }, by, lengthOf(given))
 }
 

@@ -179,13 +179,13 @@ test('a move takes both groups in sight and the right to move; the entry is judg
   const [one, both] = [await sessionOf(store, ANA, ['a']), await sessionOf(store)]
   for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, grupo }, null)
   const move = (id: number, grupo: string, by: Session, mayMove = true): Promise<unknown> =>
-    updateEntry(store, id, { grupo }, by, undefined, mayMove)
+    updateEntry(store, id, { grupo }, by, { mayMove })
   for (const id of [2, 3, 4]) assert.equal(await move(id, 'a', one), undefined, `entry ${id} is unknown`)
   for (const [grupo, by] of [['b', one], ['', one], ['c', both], ['', both]] as const) {
     await assert.rejects(move(1, grupo, by), { code: 'input-invalid' }, grupo)
   }
   await assert.rejects(move(1, 'b', both, false), { code: 'move-forbidden' })
-  assert.ok(await updateEntry(store, 1, { grupo: 'A', usuario: 'v' }, both, undefined, false), 'the same group is no move')
+  assert.ok(await updateEntry(store, 1, { grupo: 'A', usuario: 'v' }, both, { mayMove: false }), 'the same group is no move')
   // All in one write: what comes after a move sees it.
   const [moved, ...late] = await Promise.all([
     move(1, 'b', both), updateEntry(store, 1, { usuario: 'late' }, one), deleteEntry(store, 1, one), restoreEntry(store, 1, one),
