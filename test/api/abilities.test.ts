@@ -167,8 +167,8 @@ test('every line of the journal names whose token it was', async t => {
   await call(t, started.url, 'POST', '/api/logout', { token: ana })
   const lines = readFileSync(join(started.folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n')
   assert.deepEqual(lines.map(line => JSON.parse(line)).map(({ type, by }) => [type, by]), [
-    ['user.added', null], ['user.added', null], ['token.issued', null], ['token.issued', null],
-    ['entry.created', 2], ['entry.updated', 1], ['entry.deleted', 2], ['token.revoked', 1]
+    ['user.added', null], ['user.added', null], ['recording.begun', null], ['token.issued', null],
+    ['token.issued', null], ['entry.created', 2], ['entry.updated', 1], ['passwords.told', 1], ['entry.deleted', 2], ['token.revoked', 1]
   ])
 })
 

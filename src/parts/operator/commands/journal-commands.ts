@@ -157,9 +157,11 @@ async function again(act: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The first record of a new journal, and no other. */
-const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
-const MAX_BEGUN_BYTES = 1_000
+/** The records of a new journal that a start writes by itself, and no others. */
+const lineOf = (seq: number, type: string): string =>
+  `\\{"seq":${seq},"time":"[^"]+","type":"${type}",[^\n]{1,500}\\}\n`
+const BEGUN_ONLY = new RegExp(`^${lineOf(1, BEGUN)}(${lineOf(2, 'recording.begun')})?$`)
+const MAX_BEGUN_BYTES = 2_000
 
 function isJustBegun(files: Files, path: string, bytes: number): boolean {
   return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
@@ -185,13 +187,15 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     removeLeftovers(store.files, target)
     return saveJournal(store, target, status, {
       replaces: old,
-      more: ({ records, state: { tokens, entries } }) => {
+      more: ({ records, state: { tokens, entries, knowledge } }) => {
         if (records === 0) throw new OperatorError(`${status.path} holds no record`)
         ended = keepsTokens ? 0 : tokens.size
         const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
         return [
           ...[...users].map(user => event('tokens.revoked', null, { user })),
-          ...leavingOut('entries', entries.size + 1, nextId - 1)
+          ...leavingOut('entries', entries.size + 1, nextId - 1),
+          // What was told after the backup was made is not in it.
+          ...knowledge.recording === 'begun' ? [event('recording.gap', null, { why: 'restored' })] : []
         ]
       }
     })

@@ -89,7 +89,11 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
     why: 'salvaged', head: made.head, records: made.last, time: made.until, source, opened: made.opened,
     lost: losses.slice(0, MAX_NAMED).map(({ from, to, bytes }) => ({ from, to, bytes }))
   }
-  const content = contentOf({ time: isoTime(Date.now()), type: REWRITTEN, by: null, data }, checkpointOf(state))
+  const time = isoTime(Date.now())
+  if (state.knowledge.recording === 'begun') { // who was told what may be among the lost records
+    state.apply({ seq: 0, time, ...event('recording.gap', null, { why: 'salvaged' }) })
+  }
+  const content = contentOf({ time, type: REWRITTEN, by: null, data }, checkpointOf(state))
   const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
   if (aside !== undefined) await makeFile(aside, file => file.write(texts.join('')), files)
