@@ -137,7 +137,8 @@ async function compose(
     asksForHttps: settings.isProduction, guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
     authenticate: accounts && (token => accounts.session(token)),
-    catchUp: store.journal.catchUp, commits: store, maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
+    catchUp: store.journal.catchUp, commits: store,
+    maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
   })
   closers.add(sweepTokens(store))
   const { begin, end } = listening(settings, pipeline, {

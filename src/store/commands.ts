@@ -45,7 +45,8 @@ export function updateEntry(
   { isExpected, mayMove = true, tells }: UpdateOptions = {}
 ): Promise<Entry | undefined> {
   return commits.commit(draft => {
-    const tell = (): readonly EncodedEvent[] => tells === undefined ? [] : told(draft, tells.reader, tells.operation, id)
+    const tell = (): readonly EncodedEvent[] =>
+      tells === undefined ? [] : told(draft, tells.reader, tells.operation, id)
     const old = expectedEntry(draft, id, by, isExpected)
     if (old === undefined) return [[], undefined]
     const fields = given.grupo === undefined ? given
