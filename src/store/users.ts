@@ -1,9 +1,9 @@
 /** Users, tokens and sessions (contract §5): what is kept, what it allows, and the rules for what is given. */
 import { Failure } from '../errors.ts'
-import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
+import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { groupList } from './groups.ts'
-import { LONE_SURROGATE } from './passwords.ts'
-import { also, email, number, optional, shaped, text, texts, textUpTo, type Rule } from './validate.ts'
+import { newPassword, passwordFault } from './password-rules.ts'
+import { email, number, optional, shaped, text, texts, type Rule } from './validate.ts'
 
 /** Undefined means all groups; an empty list, none. */
 export type Groups = readonly string[] | undefined
@@ -88,13 +88,6 @@ export function keptByGroups<T>(make: (groups: readonly string[]) => T): (groups
   }
 }
 
-/** Old passwords may be shorter. */
-const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (field, password) => {
-  if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`
-  if ([...password.normalize('NFC')].length >= MIN_LOGIN_PASSWORD_CHARACTERS) return undefined
-  return `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
-})
-
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
 export type Abilities = readonly string[] | undefined
 /** What is given for groups: null for all; undefined for all, too, or for no change. */
@@ -108,12 +101,6 @@ export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RI
 export const USER_SHAPE: typeof PASSWORD_SHAPE & typeof RIGHTS = { ...PASSWORD_SHAPE, ...RIGHTS }
 export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =
   { ...CHANGE_SHAPE, ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
-
-export function passwordFault(password: string, email: string): string | undefined {
-  return newPassword.fault('password', password) ??
-    // The address is the first guess.
-    (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
-}
 
 /** Throws `input-invalid`. */
 export function assertPassword(email: string, password: string): void {

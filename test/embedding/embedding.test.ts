@@ -338,7 +338,7 @@ test('close waits for a request whose client is gone; nothing is logged afterwar
   const tell = (line: string): void => { told.push(line) }
   const log = { info: () => {}, warn: tell, access: { write: tell, pendingBytes: () => 0 } }
   const service = await inMemory(t, { auth: 'bearer', accessLog: true, log })
-  await service.accounts.addUser('a@b.co', 'A', ['*'], 'secret password 1')
+  await service.accounts.addUser('a@b.co', 'A', ['*'], 'a secret password 1')
   const url = await serverOf(t, (request, response) => {
     service.handle(request, response)
     request.on('end', () => client.reset())

@@ -136,11 +136,12 @@ test('one’s own password is changed with the current one only, which ends all 
     call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body: { password, newPassword } })
   assert.deepEqual(JSON.parse((await change('wrong', 'another long password')).text).errors, { password: ['The current password is not correct.'] })
   for (const [weak, why] of [
-    ['short', 'The newPassword field must be at least 12 characters.'], [ANA.toUpperCase(), 'the password must not be the address'],
-    ['\ud801'.repeat(12), 'The newPassword field must be Unicode without halves of surrogate pairs.']
+    ['short', /^The newPassword field must be at least 12 characters.$/], [ANA.toUpperCase(), /^The newPassword field must not be made of/],
+    ['\ud801'.repeat(12), /^The newPassword field must be Unicode without halves of surrogate pairs.$/]
   ] as const) {
     const { status, text } = await change(PASSWORD, weak)
-    assert.deepEqual([status, JSON.parse(text).errors], [400, { newPassword: [why] }])
+    assert.equal(status, 400)
+    assert.match(JSON.parse(text).errors.newPassword[0], why)
   }
   assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text), { message: 'contraseña cambiada', status: 200 })
   assert.equal(started.service.accounts!.tokens().length, 0)

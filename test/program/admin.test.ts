@@ -30,7 +30,7 @@ for (const isServed of [true, false]) {
   test(`§5 users and tokens, ${where}: added, listed, changed, revoked, removed`, async t => {
     const folder = await initialized(t)
     const program = isServed ? await startProgram(t, { flags: { data: folder, auth: 'bearer' } }) : undefined
-    assert.equal(await done(folder, 'user add Ana@x.org --name Ana --password-stdin', 'SECRET-login\r\n'),
+    assert.equal(await done(folder, 'user add Ana@x.org --name Ana --password-stdin', 'SECRET-k-login\r\n'),
       'ana@x.org: added as user 1, who may do: everything\n')
     await done(folder, 'user add bob@x.org --abilities password:read --password-stdin', 'SECRET-other')
     await refused(folder, 'user add ANA@x.org --password-stdin', 1, /address already/, 'SECRET-third\n')
@@ -92,7 +92,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
     ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
     ['user add a@x --name= --password-stdin', /^error: --name is empty$/m], ['user edit a@x --name=', /^error: --name is empty$/m],
-    ['entry get 1 --field x', /--field must be password, system, user, url, notes or otp$/m],
+    ['entry get 1 --field x', /--field must be password, system, user, url, notes, group or otp$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry list --journal memory', /--journal must be a place that this program can reach; only the service reaches its memory$/m]
   ]

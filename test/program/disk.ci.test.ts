@@ -154,7 +154,7 @@ for (const kind of ['ext4', 'xfs'] as const) {
     const journal = readFileSync(join(data, 'journal.jsonl'))
     await isRefused(t, data, /ENOSPC: there is no room for its lock\n$/)
     for (const words of ['journal verify', 'journal show']) await done(data, words)
-    await refused(data, 'user add ana@x.org --password-stdin', 1, /ENOSPC/, 'SECRET-login\n')
+    await refused(data, 'user add ana@x.org --password-stdin', 1, /ENOSPC/, 'SECRET-k-login\n')
     assert.deepEqual(readFileSync(join(data, 'journal.jsonl')), journal)
     rmSync(join(top, 'full'), { recursive: true })
     const roomy = await startOn(t, data)

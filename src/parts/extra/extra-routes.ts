@@ -7,7 +7,8 @@ import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { covers, PASSWORD_SHAPE, passwordFault, type Session } from '../../store/users.ts'
+import { passwordFault } from '../../store/password-rules.ts'
+import { covers, PASSWORD_SHAPE, type Session } from '../../store/users.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
 import { listingOf } from '../../store/listing.ts'
@@ -132,7 +133,7 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',
     handle: async ({ body: { password, newPassword }, session, isGone }) => {
-      const fault = passwordFault(newPassword, store.state.users.get(session!.user)?.email ?? '')
+      const fault = passwordFault(newPassword, store.state.users.get(session!.user)?.email ?? '', 'newPassword')
       if (fault !== undefined) return invalid({ newPassword: [fault] })
       return await accounts.changePassword(session!, password, newPassword, isGone) ? CHANGED : WRONG
     }

@@ -7,6 +7,7 @@ import { Failure, systemCode } from '../../errors.ts'
 import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
 import type { Reply } from '../../http/reply.ts'
+import { COMMONEST } from '../../store/commonest.ts'
 import { ANY_ABILITY, covers } from '../../store/users.ts'
 import { Asset } from './asset.ts'
 
@@ -65,8 +66,9 @@ export function pageRoutes(files: Files, served: () => readonly Route[], hasUser
     new Asset(bytes, { type: TYPES[extname(name)]!, cache }, HEADERS)
   try {
     const page = String(read('page.html'))
-    const others = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html').sort()
-      .map(name => [name, read(name)] as const)
+    const names = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
+    const others = [...names.map(name => [name, read(name)] as const), ['common.txt', Buffer.from(COMMONEST)] as const]
+      .sort(([one], [other]) => one < other ? -1 : 1)
     const hash = createHash('sha256')
     for (const [name, bytes] of others) hash.update(`${name} ${bytes.length} `).update(bytes)
     const place = `web/${hash.digest('hex').slice(0, 16)}/`

@@ -2,7 +2,7 @@
 import { parseMinutes } from '../../../core-settings.ts'
 import { email as emailRule } from '../../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
-import { passwordFault } from '../../../store/users.ts'
+import { passwordFault } from '../../../store/password-rules.ts'
 import { ANY_ABILITY } from '../../../store/users.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 
