@@ -59,7 +59,8 @@ export function entryRoutes(
       operation: 'listPassword', method: 'GET', path: '/api/listPassword',
       handle: ({ session }) => {
         const body = state.entries.list(session?.groups)
-        return body === undefined ? NONE_ACTIVE : { status: 200, body, logged: { entry: 'all' } }
+        if (body === undefined) return NONE_ACTIVE
+        return { status: 200, body, tells: { list: session?.groups ?? 'active' }, logged: { entry: 'all' } }
       }
     },
     {
