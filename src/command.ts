@@ -2,6 +2,7 @@
 import type { StorageSettings } from './core-settings.ts'
 import type { Files, FileStat } from './journal/files.ts'
 import type { JournalLocation, JournalRecord, Status } from './journal/journal.ts'
+import type { Lock } from './journal/lock.ts'
 import type { Recovered } from './journal/recover.ts'
 import type { State } from './store/state.ts'
 import type { Body, OperationName, Result } from './parts/operation.ts'
@@ -41,7 +42,9 @@ export interface Reached {
   readonly hasLock: boolean
   status(): Promise<JournalStatus>
   /** Works under the lock. Rejects with an `OperatorError` if a service has it. */
-  alone<T>(work: () => Promise<T>): Promise<T>
+  alone<T>(work: (lock: Lock) => Promise<T>): Promise<T>
+  /** As `ask`, for an answer that comes piece by piece. */
+  receive(operation: 'rescueJournal', body: Body<'rescueJournal'>, take: (piece: string) => void): Promise<void>
   /** Throws an `OperatorError` if the folder is another user's. */
   assertOwner(): void
   readonly files: Files

@@ -61,8 +61,6 @@ export interface PartContext<S extends object> {
   readonly log: Log
   /** The path below which an embedder serves; empty for the program. */
   readonly prefix: string
-  /** A stop need not wait for long work. */
-  readonly stopping: AbortSignal
   /** Complete once all parts are open. */
   routes(): readonly Route[]
   load(): Load

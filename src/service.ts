@@ -110,13 +110,12 @@ async function compose(
     : new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
   await markRecording(store, accounts !== undefined, log.warn)
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
-  const stopping = new AbortController()
   let routes: readonly Route[] = entryRoutes(store, prefix, abilities.get('deletePassword'))
   if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, loginLimit, tokenTtlMinutes)]
   let listener: Listener | undefined
   const parts: OpenPart[] = []
   const context = {
-    ...storage, settings, accounts, log, prefix, stopping: stopping.signal, routes: () => routes,
+    ...storage, settings, accounts, log, prefix, routes: () => routes,
     load: () => ({
       connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0,
       lostLines: parts.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0)
@@ -146,7 +145,6 @@ async function compose(
     onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
   })
   closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), end()]) })
-  closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   const announced = async (): Promise<string> => {
     listener = await begin()

@@ -3,7 +3,7 @@
  *
  * A failed write is cut back. If that fails, or the error is not a lack of room, nobody knows what the device holds,
  * and a later sync may falsely succeed (fsyncgate). Then the journal fails: it takes no writes until a restart has
- * written its end again, or a whole file has replaced it.
+ * written its end again.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
@@ -39,13 +39,11 @@ export interface Found {
 
 const PARTIAL = Object.assign(new Error('only a part was written'), { code: 'ENOSPC' })
 
-/** Replace file or keys only while nothing is appended. */
 export class FileJournal implements DurableJournal {
   readonly maxRecords: number = MAX_COMMIT_RECORDS
   readonly maxBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
   readonly tagKey: Buffer
-  readonly file: this = this
   readonly files: Files
   readonly path: string
   readonly keyFile: string
@@ -93,14 +91,14 @@ export class FileJournal implements DurableJournal {
     if (error !== undefined) throw this.#undo(error)
     // The write counts only if the next start reads this file, and no new holder of the lock has read it before.
     const fault = this.#foreign(end.goodBytes)
-    if (fault !== undefined) throw this.#fail(fault)
+    if (fault !== undefined) throw this.fail(fault)
     this.end = end
     if (this.#fullSince !== undefined) this.#options.warn('the journal has room again, and takes changes')
     this.#fullSince = undefined
     try {
       for (const record of records) this.#apply(record)
     } catch (cause) {
-      throw this.#fail(`a durable record does not fit the state: ${systemCode(cause)}`)
+      throw this.fail(`a durable record does not fit the state: ${systemCode(cause)}`)
     }
   }
 
@@ -130,13 +128,13 @@ export class FileJournal implements DurableJournal {
   #undo(error: Error): Failure {
     const what = systemCode(error)
     const foreign = this.#foreign() // the file's end may be another's
-    if (foreign !== undefined) return this.#fail(`a write failed (${what}), and ${foreign}`)
+    if (foreign !== undefined) return this.fail(`a write failed (${what}), and ${foreign}`)
     try {
       withFile(this.files, this.files.openToOverwrite(this.path), file => cutBack(this.files, file, this.end.goodBytes))
     } catch (error) {
-      return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
+      return this.fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
-    if (!isFull(error)) return this.#fail(`the device reported an error: ${what}`)
+    if (!isFull(error)) return this.fail(`the device reported an error: ${what}`)
     if (this.#fullSince === undefined) {
       this.#options.warn(`a write to the journal found no room (${what}) and was cut back; changes fail until there is`)
     }
@@ -144,7 +142,8 @@ export class FileJournal implements DurableJournal {
     return new Failure('write-failed', what)
   }
 
-  #fail(fault: string): Failure {
+  /** Takes no more changes. */
+  fail(fault: string): Failure {
     if (fault !== this.#fault) this.#options.warn(`the journal takes no more writes: ${fault}`)
     this.#fault = fault
     return new Failure('journal-failed', fault)
@@ -166,7 +165,7 @@ export class FileJournal implements DurableJournal {
   /** Ignores the key file. */
   fault(): string | undefined {
     const fault = this.#fault ?? (this.#isWriting ? undefined : this.#foreign(this.end.goodBytes))
-    if (fault !== undefined) this.#fail(fault)
+    if (fault !== undefined) this.fail(fault)
     return fault
   }
 
@@ -209,25 +208,11 @@ export class FileJournal implements DurableJournal {
     return { fault: fault ?? keyFault, ...mayHeal && { mayHeal }, fullSince: this.#fullSince, records, head }
   }
 
-  /**
-   * Continues with the file at the path, which ends a fault; applies `first`. Throws `journal-failed` if it cannot be
-   * opened.
-   */
-  adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void {
-    const before = this.#descriptor
-    try {
-      this.#stat = this.files.stat(this.path)!
-      this.#descriptor = this.files.openToAppend(this.path)
-      this.files.close(before)
-    } catch (error) {
-      throw this.#fail(`the journal was replaced, and could not be opened again: ${systemCode(error)}`)
-    }
-    this.end = end
+  /** The key file has them, durably; the newest seals from the next write on. */
+  sealWith(keys: Keyring): void {
     this.keys = keys
-    this.usedKeys = new Set([...usedKeys, keys.newest.name])
+    this.usedKeys = new Set([...this.usedKeys, keys.newest.name])
     this.#keyWatch = watchKeys(this.files, this.keyFile, this.usedKeys)
-    this.#fault = undefined
-    if (first !== undefined) this.#apply(first)
   }
 
   async close(): Promise<void> { this.files.close(this.#descriptor) }

@@ -5,7 +5,6 @@
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
-import type { FileJournal } from './file-journal.ts'
 import { FIRST_HASH } from './line.ts'
 
 /** `data` is any JSON value. */
@@ -101,8 +100,6 @@ export interface Journal {
 
 export interface DurableJournal extends Journal {
   location(): JournalLocation
-  /** For replacing its file or keys. */
-  readonly file?: FileJournal
   /** For a shared journal: makes a key, or has all seal with it. */
   rotateKey?(): Promise<{ readonly key: string, readonly seals: boolean }>
 }

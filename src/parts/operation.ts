@@ -5,21 +5,14 @@ import type { Issued, ListedToken, ListedUser } from '../store/accounts.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
 import type { Events } from '../store/events.ts'
 
+/** An answer that is sent piece by piece. */
+export class Lines {
+  readonly pieces: Iterable<string>
+  constructor(pieces: Iterable<string>) { this.pieces = pieces }
+}
+
 /** `seals`: it seals records from now on. */
 export interface Rotated { readonly key: string, readonly seals: boolean }
-
-export interface Rewritten {
-  readonly path: string
-  readonly records: number
-  readonly head: string
-  readonly bytes: number
-  /** Of the old journal. */
-  readonly before: { readonly records: number, readonly head: string, readonly bytes: number }
-  /** Names of keys that only an archive may need. */
-  readonly unneeded: readonly string[]
-  /** The file that keeps the old journal; null: none. */
-  readonly archive: string | null
-}
 
 /** `isOwn`: this program wrote the row, so it is an entry even if another row is equal. */
 export interface ImportRow extends EntryRow { readonly isOwn: boolean }
@@ -47,8 +40,8 @@ export interface FolderStatus extends JournalLocation, Status {
   readonly pid: number
   readonly entries: number
   readonly activeEntries: number
-  /** The done share of a rewrite, 0 to 1. */
-  readonly progress: number
+  /** How long its last start has read the journal. */
+  readonly readMs: number
   /** What has the journal's name now: a compaction replaces it. */
   readonly file?: FileStat | undefined
 }
@@ -95,9 +88,9 @@ interface Operations {
   disclose: [Events['entries.disclosed'], Disclosed<{}>]
   importEntries: [{ rows: readonly ImportRow[], keepsDuplicates: 0 | 1, isTrial: 0 | 1 }, Imported]
   rotateKey: [{}, Rotated]
-  rewriteJournal: [{}, Rewritten]
-  compactJournal: [{ keepsHistory: 0 | 1 }, Rewritten]
-  repairJournal: [{}, Rewritten]
+  rescueJournal: [{ damage: string | undefined }, Lines]
+  rescueKeys: [{}, { readonly keys: readonly string[] }]
+  confirmRescue: [{ head: string }, {}]
 }
 
 type Names = readonly string[] | undefined

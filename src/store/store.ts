@@ -22,8 +22,9 @@ export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone'>
 export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
 interface Waiting {
-  readonly work: Command<unknown> | (() => Promise<unknown>)
-  readonly kind: 'command' | 'alone' | 'exclusive'
+  readonly command: Command<unknown>
+  /** Nothing shares its write. */
+  readonly isAlone: boolean
   /** Its token must still stand. */
   readonly by: Session | null
   readonly bytes: number
@@ -66,21 +67,12 @@ export class Store {
    * recorded.
    */
   commit<T>(command: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
-    return this.#wait<T>(command, 'command', by, bytes)
+    return this.#wait(command, false, by, bytes)
   }
 
   /** For users or tokens: nothing shares the write, so the state is exact. */
   commitAlone<T>(command: Command<T>, by: Session | null = null): Promise<T> {
-    return this.#wait<T>(command, 'alone', by, 0)
-  }
-
-  /** Nothing is appended meanwhile. Rejects with `journal-busy` if its turn comes late. */
-  exclusive<T>(work: () => Promise<T>, isGone: () => boolean = () => false): Promise<T> {
-    const begin = async (): Promise<T> => {
-      if (isGone()) throw new Failure('journal-busy', 'its client has gone')
-      return work()
-    }
-    return this.#wait<T>(begin, 'exclusive', null, 0)
+    return this.#wait(command, true, by, 0)
   }
 
   status(): Status & { readonly waiting: number } {
@@ -91,7 +83,7 @@ export class Store {
     return this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close())
   }
 
-  #wait<T>(work: Waiting['work'], kind: Waiting['kind'], by: Session | null, bytes: number): Promise<T> {
+  #wait<T>(command: Command<T>, isAlone: boolean, by: Session | null, bytes: number): Promise<T> {
     const waiting = this.#queue.length
     if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', 'the store is closed'))
     const isFull = waiting >= MAX_COMMIT_QUEUE_RECORDS ||
@@ -99,7 +91,7 @@ export class Store {
     if (isFull) return Promise.reject(new Failure('queue-full', `${waiting} wait`))
     return new Promise<unknown>((resolve, reject) => {
       const sinceMs = performance.now()
-      this.#queue.push({ work, kind, by, bytes, sinceMs, resolve, reject, isRefused: false, outcome: undefined })
+      this.#queue.push({ command, isAlone, by, bytes, sinceMs, resolve, reject, isRefused: false, outcome: undefined })
       this.#queueBytes += bytes
       this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
       this.#running ??= this.#run()
@@ -109,11 +101,6 @@ export class Store {
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
-      if (this.#queue[0]?.kind === 'exclusive') {
-        const [{ work, resolve, reject }] = this.#take(1) as [Waiting]
-        await (work as () => Promise<unknown>)().then(resolve, reject)
-        continue
-      }
       let startMs = 0
       let error: unknown
       this.#batch = this.#events = []
@@ -167,11 +154,11 @@ export class Store {
     let count = 0
     for (const waiting of this.#queue) {
       const isFull = count >= most || events.length >= maxRecords || bytes + draft.readLength >= maxBytes
-      if (isFull || (count > 0 && waiting.kind !== 'command')) break
+      if (isFull || (count > 0 && waiting.isAlone)) break
       count++
       try {
         if (waiting.by !== null) draft.assertStands(waiting.by)
-        const [decided, outcome] = (waiting.work as Command<unknown>)(draft)
+        const [decided, outcome] = waiting.command(draft)
         for (const event of decided) bytes += this.#lengthOf(event)
         for (const event of decided) draft.take(event)
         events.push(...decided)
@@ -181,7 +168,7 @@ export class Store {
         waiting.isRefused = true
         waiting.outcome = error
       }
-      if (waiting.kind === 'alone') break
+      if (waiting.isAlone) break
     }
     this.#batch = this.#take(count)
     return this.#events = events

@@ -56,7 +56,9 @@ test('an optional field is added in one file: create, update, get, list, restart
   assert.deepEqual([schemas.Entry.required, Object.keys(schemas.EntryFields.properties)],
     [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'grupo', 'otp']])
 
+  await program.stop()
   for (const words of ['journal compact --drop-history --yes', `journal backup ${tree}/backup`]) await admin(words)
+  program = await start()
   for (const format of ['jsonl', 'csv']) await admin(`export --yes --output ${tree}/entries.${format} --format ${format}`)
   await program.stop()
   const restored = join(tree, 'restored')

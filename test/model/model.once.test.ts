@@ -22,9 +22,6 @@ const FOUND: { readonly [title: string]: { readonly production?: boolean, readon
   'production does not start on a journal that is gone, or empty': {
     production: true,
     steps: [['create', 1], ...[1, 2, 3, 4].flatMap(n => [['loseJournal', n], ['create', n], ['putJournalBack', 0], ['create', n]] as const)]
-  },
-  'a change that waits for a rewriting is answered soon, and is not made later': {
-    steps: [['create', 1], ['beginCompact', 1], ['create', 1], ['release', 1], ['restart', 1]]
   }
 }
 

@@ -140,9 +140,18 @@ function forEntry(words: string, make: (state: State, at: number) => void): Step
 /** Whether the journal may be changed by a command now: as a journal of these keys, and not one that is split. */
 const isSound = (world: World): boolean => !world.isSplit && !world.isMissing() && world.lackingKeys().length === 0
 
+/** A rewriting needs the service stopped, and says so; then it is stopped. */
+async function refusedBesideService(world: World, words: string): Promise<void> {
+  if (world.server === undefined || world.isSocketGone) return
+  const { code, error } = await world.admin(words)
+  if (code === 0 || (isSound(world) && !/stop the service, run the command again/.test(error))) throw new Defect(`${words} beside a service: ${error}`)
+  await world.end('SIGTERM')
+}
+
 /** A command that writes the journal again, or makes a key. */
 function maintenance(words: string, isRotation = false): Step['run'] {
   return async world => {
+    if (!isRotation) await refusedBesideService(world, words)
     const mayFail = !isSound(world) || hasForgottenKeys(world)
     const running = world.admin(words)
     // It waits for what is held, wherever that is, and not for ever.
@@ -157,6 +166,13 @@ function maintenance(words: string, isRotation = false): Step['run'] {
     world.noteOperator()
     world.rewritten(isRotation)
     if (words.includes('compact')) await assertPurged(world)
+  }
+}
+
+function begun(words: string): Step['run'] {
+  return async world => {
+    await refusedBesideService(world, words)
+    await world.begin(words, 'rewrite', '')
   }
 }
 
@@ -386,8 +402,8 @@ export const STEPS: { readonly [name: string]: Step } = {
       await world.verified(path)
     }
   },
-  beginCompact: { when: 'any', run: world => world.begin('journal compact', 'rewrite', '') },
-  beginRewrite: { when: 'any', run: world => world.begin('key rewrite', 'rewrite', '') },
+  beginCompact: { when: 'any', run: begun('journal compact') },
+  beginRewrite: { when: 'any', run: begun('key rewrite') },
   beginRestore: {
     when: 'stopped',
    

@@ -223,7 +223,7 @@ test('a noted head shows that lines are gone from the end without a trace', asyn
 test('a service that runs on the journal has all of it: salvage says so', async t => {
   const { folder, url } = await startProgram(t)
   await send(url, 'POST', '/api/createPassword', ENTRY)
-  await refused(folder, `journal salvage ${journalPath(folder)} --to ${folder}/good.jsonl`, 1, /has all of it in memory: do not stop it; journal repair/)
+  await refused(folder, `journal salvage ${journalPath(folder)} --to ${folder}/good.jsonl`, 1, /has everything in memory: do not stop it before journal rescue FILE/)
 })
 
 test('the first copy that the runbook makes of a damaged folder holds its files, also where systemd made that a link', t => {

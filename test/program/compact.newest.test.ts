@@ -7,15 +7,13 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { fileStore, rotateKey } from '../support/compose.ts'
-import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
-import { startProgram, until } from '../support/program.ts'
+import { startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { createEntry, updateEntry } from '../../src/store/commands.ts'
 import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
-const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
 const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^archive-\d+-\d+\.jsonl$/.test(name))
 
@@ -80,8 +78,8 @@ async function longLived(t: TestContext) {
   archives.push((await compact(store)).archive)
   await add('f')
   await store.close()
-  // Records 1 to 4; a checkpoint of 4, two more, of which the re-encryption leaves one out and adds two, and one more.
-  assert.deepEqual(archives, ['archive-1-4.jsonl', 'archive-5-12.jsonl'].map(name => join(folder, name)))
+  // Records 1 to 4; a checkpoint of 6, two more, of which the re-encryption leaves one out and adds two, and one more.
+  assert.deepEqual(archives, ['archive-1-4.jsonl', 'archive-5-14.jsonl'].map(name => join(folder, name)))
   return { folder, heads, archives }
 }
 
@@ -92,9 +90,9 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
   const last = (await verified(folder)).records
   assert.equal(await notedOf(f!), `at record ${last}`)
   assert.equal(await notedOf('0'.repeat(64)), 'at record 0')
-  assert.match(await notedOf(d!) ?? '', /^at record 6, the last one before the re-encryption of 20\S+Z$/)
-  assert.match(await notedOf(e!) ?? '', /^at record 8, the last one before the compaction of 20\S+Z$/)
-  assert.equal(await notedOf(e!, archives[1]), 'at record 8')
+  assert.match(await notedOf(d!) ?? '', /^at record 8, the last one before the re-encryption of 20\S+Z$/)
+  assert.match(await notedOf(e!) ?? '', /^at record 10, the last one before the compaction of 20\S+Z$/)
+  assert.equal(await notedOf(e!, archives[1]), 'at record 10')
   assert.equal(await notedOf(b!, archives[0]), 'at record 3')
   for (const head of [b!, c!, 'ab'.repeat(32)]) {
     const { code, error } = await admin(folder, `journal verify --head ${head}`)
@@ -102,7 +100,7 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
     assert.match(error, /^error: the noted head is nowhere in this journal: it was replaced or tampered with, .*that was not its end.*\n$/)
   }
   const json = await verified(folder, `--head ${d}`)
-  assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 6])
+  assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 8])
 })
 
 test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', { skip: NO_PYTHON }, async t => {
@@ -115,7 +113,7 @@ test('the verifier says the same of archives that join, with the key, and refuse
   const joined = python(...given)
   assert.deepEqual([joined.status, joined.stderr], [0, ''])
   assert.deepEqual(joined.stdout.split('\n').slice(0, -1).map(line => line.replace(/20\S+Z/, 'T')), [
-    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`, `${archives[1]} joins: 8 records, compacted T`
+    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`, `${archives[1]} joins: 10 records, compacted T`
   ])
   assert.deepEqual([python(f!).status, python(e!, ...given.slice(0, 2)).status], [0, 0])
   assert.deepEqual([python(b!).status, python(b!, ...given).status], [3, 0])
@@ -126,26 +124,16 @@ test('the verifier says the same of archives that join, with the key, and refuse
   assert.match(python('--key', join(await initialized(t), 'journal.key')).stdout, /line 1 at byte 0: .*key/)
 })
 
-test('a stop does not wait for a compaction, which leaves the journal as it was, and says why', async t => {
-  const [folder, holds] = [await initialized(t), freshFolder(t)]
-  const command = [process.execPath, '--import', HELD, SERVER]
-  const program = await startProgram(t, { command, flags: { data: folder }, env: { HOLD: holds } })
-  for (let n = 0; n < 5; n++) await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
-  const before = readFileSync(join(folder, 'journal.jsonl'))
-  hold(holds, 'rewrite')
-  const compaction = admin(folder, 'journal compact')
-  await until('the compaction is held', () => isReached(holds))
-  // Nor does it for a change that waits behind the compaction.
-  const waiting = send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
-  await until('the change waits', async () => /^pes_journal_queue_length 1$/m.test(await (await fetch(`${program.url}/metrics`)).text()))
-  const stopped = program.stop('SIGTERM')
-  await until('the stop has begun', async () => await fetch(program.url).then(() => false, () => true))
-  letGo(holds)
-  const [{ code, error }, ended] = await Promise.all([compaction, stopped])
-  await waiting
-  assert.equal(code, 1)
-  assert.match(error, /the service stops/)
-  assert.equal(ended.code, 0)
-  assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')).subarray(0, before.length), before)
-  assert.deepEqual(archivesIn(folder), [])
+test('beside a service a compaction and a re-encryption say how long it has to be stopped for, and change nothing', async t => {
+  const program = await startProgram(t, { flags: { page: 'off' } })
+  await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
+  const before = readFileSync(join(program.folder, 'journal.jsonl'))
+  for (const [words, what] of [['journal compact', 'compaction'], ['key rewrite', 're-encryption']] as const) {
+    await refused(program.folder, words, 1, new RegExp(`process ${program.pid} has this journal: stop the service, run the command again, and start ` +
+      `the service\\. A ${what} takes about \\d+\\.\\d s, since the last start has read the journal in \\d+\\.\\d s$`, 'm'))
+  }
+  assert.ok(readFileSync(join(program.folder, 'journal.jsonl')).equals(before))
+  assert.equal((await program.stop()).code, 0)
+  for (const words of ['journal compact', 'key rewrite']) await done(program.folder, words)
+  assert.match(await done(program.folder, 'journal verify'), /^entries 1 \(1 active\)$/m)
 })

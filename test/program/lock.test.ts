@@ -142,7 +142,7 @@ test('a change is asked for again where the service ended before it took it, and
   const repeated = await endsAt(`${add} repeated`, ({ socket }) => socket.destroy())
   assert.deepEqual([repeated.code, repeated.error], [0, ''])
   writeFileSync(join(folder, 'e.csv'), 'name,url,username,password\ns,,u,p\n')
-  for (const words of ['key rotate', 'key rewrite', `import ${join(folder, 'e.csv')}`]) {
+  for (const words of ['key rotate', `import ${join(folder, 'e.csv')}`]) {
     const { code, error } = await endsAt(words, ({ socket }) => socket.destroy())
     assert.equal(code, 0, `${words}: ${error}`)
   }

@@ -165,17 +165,18 @@ const SCENARIOS: readonly Scenario[] = [
     }
   },
   {
-    name: 'rotations, re-encryptions and compactions under load',
+    name: 'rotations under load, and then re-encryptions and compactions without a service',
     isTelling: true,
     before: startFilled,
     act: async life => {
       const load = life.load({ ms: 2_500, clients: 3 })
-      for (const words of [
-        'key rotate', 'key rewrite', 'journal compact', 'key rotate', 'journal compact --drop-history --yes'
-      ]) {
+      for (let n = 0; n < 3; n++) await life.admin('key', 'rotate')
+      await load
+      await life.program.stop('SIGTERM')
+      for (const words of ['key rewrite', 'journal compact', 'key rotate', 'journal compact --drop-history --yes']) {
         await life.admin(...words.split(' '))
       }
-      await load
+      assert.deepEqual(await life.start(), [])
     }
   },
   {

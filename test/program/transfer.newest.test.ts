@@ -211,7 +211,7 @@ test('of two imports of one file at once the second makes only what is missing',
 
 test('a full disk keeps no part of an import or an export, and still does what has room', { skip: NO_MOUNT }, async t => {
   const folder = smallDisk(t, '512k')
-  const { url } = await startProgram(t, { flags: { data: folder } })
+  const { url, stop } = await startProgram(t, { flags: { data: folder } })
   await refused(folder, `import ${fileOf(t, chromeRows(6_000))}`, 1, /could not be written/)
   assert.equal((await send(url, 'GET', '/api/listPassword')).status, 404)
   await done(folder, `import ${fileOf(t, chromeRows(2_000))}`)
@@ -220,6 +220,7 @@ test('a full disk keeps no part of an import or an export, and still does what h
     ['export --output FILE --yes', 'export'], ['journal backup FILE', 'backup'], ['journal compact', 'journal.jsonl'], ['key rewrite', 'journal.jsonl']
   ] as const) {
     const path = join(folder, file)
+    if (words === 'journal compact') await stop()
     await refused(folder, words.replace('FILE', path), 1, new RegExp(`^error: ${path}: ENOSPC; there is no room for it; make some, and run`, 'm'))
   }
   assert.deepEqual(readdirSync(folder).filter(name => /^(export|backup)/.test(name)), [])

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import type { FileJournal } from '../../src/journal/file-journal.ts'
+import type { FileJournal, FolderOptions } from '../../src/journal/file-journal.ts'
+import type { Files } from '../../src/journal/files.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
-import { importEntries, reencrypt, rotateKey } from '../support/rewrite.ts'
+import { importEntries, reencryptJournal, rotateKey } from '../support/rewrite.ts'
 import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { checkState } from '../support/check.ts'
@@ -56,7 +57,8 @@ class Life {
       else if (chance < 0.7) await this.#cut()
       else if (chance < 0.8) await this.#stop()
       else if (chance < 0.95) this.#weather()
-      else await this.#operate()
+      else if (chance < 0.975) await this.#rotate()
+      else await this.#rewrite()
       checkState(this.#store.state)
       if (this.#store.journal.status().fault !== undefined) {
         this.seen['stuck']!++
@@ -81,17 +83,39 @@ class Life {
     else await new Promise(resolve => setImmediate(resolve))
   }
 
-  /** Makes a new key, or seals everything anew; waits for it, or goes on with changes, or a power cut, beside it. */
-  async #operate(): Promise<void> {
-    const journal = this.#journal // that of the process that is asked, which may be gone when its turn comes
-    const [what, done] = this.#random.next() < 0.5
-      ? ['rotated', this.#store.exclusive(() => rotateKey(journal, bytes => this.#randomBytes(bytes)))] as const
-      : ['rewritten', this.#store.exclusive(() => reencrypt({ journal }))] as const
-    const settled = done.then(() => { this.seen[what]!++ }, error => {
-      assert.ok(error instanceof Failure || 'code' in error, String(error))
-      this.seen['failed']!++
+  /** Makes a new key beside changes, and goes on with more, or a power cut, beside it. */
+  async #rotate(): Promise<void> {
+    const done = rotateKey(this.#journal, bytes => this.#randomBytes(bytes))
+      .then(() => { this.seen['rotated']!++ }, (error: unknown) => this.#failed(error))
+    if (this.#random.next() < 0.5) await done
+  }
+
+  /** Seals everything anew while no service has the journal; half of the time the power is cut at any call. */
+  async #rewrite(): Promise<void> {
+    await this.#store.close()
+    let calls = this.#random.next() < 0.5 ? this.#random.int(80) : Infinity
+    const isCut = calls < Infinity
+    const files = new Proxy(this.#disk.boot(), {
+      get: (disk, name: keyof Files) => (...given: never[]) => {
+        if (calls-- <= 0) throw Object.assign(new Error('power cut'), { code: 'EIO' })
+        return (disk[name] as (...given: never[]) => unknown).apply(disk, given)
+      }
     })
-    if (this.#random.next() < 0.5) await settled
+    try {
+      const journal = openJournalFile({ ...this.#opening(), files }, () => {})
+      await reencryptJournal(journal, () => {})
+      await journal.close()
+      this.seen['rewritten']!++
+    } catch (error) {
+      this.#failed(error)
+    }
+    if (isCut) await this.#cut()
+    else await this.#restart()
+  }
+
+  #failed(error: unknown): void {
+    assert.ok(error instanceof Failure || 'code' in (error as Error), String(error))
+    this.seen['failed']!++
   }
 
   async #change(): Promise<void> {
@@ -203,24 +227,26 @@ class Life {
     return whole.subarray(0, bytes)
   }
 
-  async #start(): Promise<void> {
-    this.#applied = []
-    this.#repaired = false
-    this.#nowMs++ // as any start is later than the one before
+  #opening(): FolderOptions {
     const warn = (line: string): void => {
       if (line.includes('unfinished write')) { this.#repaired = true; this.seen['torn']!++ }
     }
     const random = (bytes: number): Buffer => this.#randomBytes(bytes)
     const wallMs = (): number => this.#nowMs
+    return { files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn }
+  }
+
+  async #start(): Promise<void> {
+    this.#applied = []
+    this.#repaired = false
+    this.#nowMs++ // as any start is later than the one before
     const applied = this.#applied
     const state = new State()
     const apply = (record: JournalRecord): void => {
       state.apply(record)
       if (!record.type.startsWith('journal.')) applied.push(noteOf(record.type, record.data as object))
     }
-    this.#journal = openJournalFile({
-      files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn
-    }, apply)
+    this.#journal = openJournalFile(this.#opening(), apply)
     this.#store = new Store(this.#journal, state)
   }
 }

@@ -87,22 +87,6 @@ test('a command about users stands alone in its write, and finds the state as th
   assert.deepEqual([await seen, found, appends], [0, 2, [[], ['1', '2'], [], ['3']]])
 })
 
-test('exclusive work begins behind the commands before it, and those behind it wait for its end', async () => {
-  const { store, data } = queued()
-  const order: string[] = []
-  const work = async (): Promise<number> => {
-    order.push(`work after ${data.length}`)
-    await new Promise(resolve => setTimeout(resolve, 20))
-    order.push(`ends after ${data.length}`)
-    return 7
-  }
-  const [, done] = await Promise.all([store.commit(recording('1')), store.exclusive(work), store.commit(recording('2'))])
-  assert.deepEqual([done, order, data], [7, ['work after 1', 'ends after 1'], ['1', '2']])
-  const failed = store.exclusive(() => Promise.reject(new Failure('write-failed', 'test')))
-  assert.deepEqual(await Promise.all([codeOf(failed), codeOf(store.commit(recording('3')))]), ['write-failed', 'done'])
-  assert.equal(await codeOf(store.exclusive(() => assert.fail('it was begun'), () => true)), 'journal-busy')
-})
-
 test('what is thrown by a command, is no JSON, or is too large, rejects that command alone', async () => {
   const { store, data } = queued()
   const thrown = new Error('no')

@@ -20,7 +20,8 @@ import { FIRST_HASH } from '../../src/journal/line.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
-import type { Rewritten, Rotated } from '../../src/parts/operation.ts'
+import type { Rotated } from '../../src/parts/operation.ts'
+import type { Rewritten } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
@@ -28,12 +29,14 @@ export const KEY_FILE = 'journal.key'
 /** A journal in a file behind a commit loop, as a store has it, with what an operator can do to it. */
 export class FileBehindLoop {
   readonly records: JournalRecord[]
-  readonly inner: FileJournal
+  inner: FileJournal
+  readonly #apply: Apply
   readonly #store: Store
 
-  constructor(inner: FileJournal, records: JournalRecord[]) {
+  constructor(inner: FileJournal, records: JournalRecord[], apply: Apply) {
     this.inner = inner
     this.records = records
+    this.#apply = apply
     this.#store = new Store(inner, new State())
   }
 
@@ -43,11 +46,16 @@ export class FileBehindLoop {
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
   async rotateKey(): Promise<Rotated> {
     const { rotateKey } = await import('./rewrite.ts') // the operator's part may be out of the tree
-    return this.#store.exclusive(() => rotateKey(this.inner))
+    return rotateKey(this.inner)
   }
   async reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
-    const { reencrypt } = await import('./rewrite.ts')
-    return this.#store.exclusive(() => reencrypt({ journal: this.inner }, onProgress))
+    const { opened, reencryptJournal } = await import('./rewrite.ts')
+    const before = this.inner
+    const made = await reencryptJournal(before, onProgress)
+    this.inner = opened(before, this.#apply)
+    Object.assign(this.#store, { journal: this.inner })
+    await before.close()
+    return made
   }
   location(): JournalLocation { return this.inner.location() }
   status(): ReturnType<Store['status']> { return this.#store.status() }
@@ -99,11 +107,12 @@ export async function openJournal(
   const records: JournalRecord[] = []
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
-  const inner = open({ ...more, files, folder, keyFile, wallMs, random, warn }, record => {
+  const keep: Apply = record => {
     apply(record)
     if (record.type !== BEGUN) records.push(record)
-  })
-  return { journal: new FileBehindLoop(inner, records), records, warnings }
+  }
+  const inner = open({ ...more, files, folder, keyFile, wallMs, random, warn }, keep)
+  return { journal: new FileBehindLoop(inner, records, keep), records, warnings }
 }
 
 /** Opens and closes the journal of a folder, as a start and a stop do; gives what was read. */

@@ -1,50 +1,62 @@
-/** What an operator can have done to a store's journal: everything sealed again, compacted or repaired, another key; and to its entries. */
-import type { Buffer } from 'node:buffer'
+/** What an operator can have done to a journal: everything sealed again, compacted, another key; and to its entries. */
+import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import type { DurableJournal } from '../../src/journal/journal.ts'
-import type { Rewritten, Rotated } from '../../src/parts/operation.ts'
+import { dirname } from 'node:path'
+import type { FileJournal } from '../../src/journal/file-journal.ts'
+import { openJournalFile } from '../../src/journal/folder.ts'
+import { type Apply, type DurableJournal } from '../../src/journal/journal.ts'
+import { NONCE_BYTES } from '../../src/journal/line.ts'
+import type { Rotated } from '../../src/parts/operation.ts'
 import type { Checkpoint } from '../../src/parts/operator/rewriting/checkpoint.ts'
 import { importEntries as importRows } from '../../src/parts/operator/socket/operator-changes.ts'
-import type { Call } from '../../src/parts/operator/socket/operation-table.ts'
 import * as rewrite from '../../src/parts/operator/rewriting/rewrite.ts'
+import { rotateKey as rotate } from '../../src/parts/operator/rewriting/rotate-key.ts'
 import type { EntryRow } from '../../src/store/entry.ts'
+import { State } from '../../src/store/state.ts'
 import type { Commits, Store } from '../../src/store/store.ts'
-import type { FullStore } from './compose.ts'
 
-const NEVER = new AbortController().signal
+export type Rewritten = rewrite.Rewritten
+type OnProgress = (share: number) => void
 
-/** A call as the operator's program makes it; `journal` alone is used where nothing is appended meanwhile. */
-function callOn(
-  store: Pick<Store, 'journal'> & Partial<Store>, onProgress: (share: number) => void = () => {}, stopping = NEVER
-): Call {
-  const progress = { get share() { return 0 }, set share(share) { onProgress(share) } }
-  const exclusive = <T>(work: () => Promise<T>): Promise<T> => work()
-  return {
-    store: store.exclusive === undefined ? { ...store, exclusive } : store, journal: store.journal as DurableJournal,
-    lock: { isHeld: () => true }, isGone: () => false, stopping, progress
-  } as unknown as Call
+/** As a start opens it, with the same disk, clock and randomness; what it reads is known already. */
+export function opened(journal: FileJournal, apply: Apply): FileJournal {
+  const { files, path, keyFile, nonce } = journal
+  const random = (bytes: number): Buffer =>
+    Buffer.concat(Array.from({ length: Math.ceil(bytes / NONCE_BYTES) }, () => Buffer.from(nonce()))).subarray(0, bytes)
+  let isRead = false
+  const made = openJournalFile({
+    files, folder: dirname(path), keyFile, random, wallMs: () => Date.parse(journal.time()), warn: () => {}
+  }, record => { if (isRead) apply(record) })
+  isRead = true
+  return made
 }
 
-export function reencrypt(
-  { journal }: Pick<Store, 'journal'>, onProgress?: (share: number) => void, signal?: AbortSignal
-): Promise<Rewritten> {
-  return rewrite.reencrypt(callOn({ journal }, onProgress, signal))
+/** A store whose journal is rewritten while nothing is appended, and that goes on as after a restart. */
+async function rewritten(store: Store, act: (offline: rewrite.Offline) => Promise<Rewritten>, onProgress: OnProgress): Promise<Rewritten> {
+  const journal = store.journal as FileJournal
+  const made = await act({ journal, state: store.state, onProgress })
+  const after = opened(journal, store.state.apply)
+  Object.assign(store, { journal: after })
+  await journal.close()
+  return made
+}
+
+export function reencrypt(store: Store, onProgress: OnProgress = () => {}): Promise<Rewritten> {
+  return rewritten(store, rewrite.reencrypt, onProgress)
+}
+
+export function reencryptJournal(journal: FileJournal, onProgress: OnProgress): Promise<Rewritten> {
+  return rewrite.reencrypt({ journal, state: new State(), onProgress })
 }
 
 export function compact(
-  store: FullStore, keepsHistory = true, onProgress?: (share: number) => void,
-  change?: (made: Checkpoint) => Checkpoint, signal?: AbortSignal
+  store: Store, keepsHistory = true, onProgress: OnProgress = () => {}, change?: (made: Checkpoint) => Checkpoint
 ): Promise<Rewritten> {
-  return rewrite.compact(callOn(store, onProgress, signal), keepsHistory, change)
+  return rewritten(store, offline => rewrite.compact(offline, keepsHistory, change), onProgress)
 }
 
-export function repair(store: FullStore, isHeld: () => boolean): Promise<Rewritten> {
-  return rewrite.repair({ ...callOn(store), lock: { isHeld } })
-}
-
-/** Makes a new key, while nothing is appended. */
 export function rotateKey(journal: DurableJournal, random: (bytes: number) => Buffer = randomBytes): Promise<Rotated> {
-  return rewrite.rotateKey(callOn({ journal }), random)
+  return rotate(journal, random)
 }
 
 /** Creates entries in one record; gives the id of the first. */

@@ -9,7 +9,9 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { admin } from '../support/admin.ts'
-import { freshFolder, startService, within } from '../support/service.ts'
+import { fileStore, type FullStore } from '../support/compose.ts'
+import { compact, reencrypt } from '../support/rewrite.ts'
+import { freshFolder, startService, within, type Started } from '../support/service.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -31,6 +33,26 @@ function ownClock(t: TestContext): { nowMs: number } {
   return clock
 }
 
+/** What needs the service stopped is done here, by the test's own clock. */
+const OFFLINE: { readonly [words: string]: (store: FullStore) => Promise<unknown> } = {
+  'journal compact': store => compact(store), 'journal compact --drop-history --yes': store => compact(store, false), 'key rewrite': store => reencrypt(store)
+}
+
+interface Running { url: string, service: Started['service'], readonly folder: string }
+
+async function command(t: TestContext, started: Running, words: string): Promise<void> {
+  const { [words]: act } = OFFLINE
+  if (act === undefined) {
+    const { code, error } = await admin(started.folder, words)
+    return assert.equal(code, 0, `${words}: ${error}`)
+  }
+  await started.service.close()
+  const store = await fileStore(started.folder, { wallMs: () => Date.now() })
+  await act(store)
+  await store.close()
+  Object.assign(started, await startService(t, { ...FLAGS, data: started.folder }))
+}
+
 const FLAGS = { auth: 'bearer', 'login-limit': '0', 'extra-routes': 'on' }
 const entry = (usuario: string): object => ({ password: 'p', sistema: 's', usuario })
 const COMMANDS = [
@@ -42,7 +64,7 @@ for (const [what, clockAt] of Object.entries(CLOCKS)) {
   test(`a clock that ${what}: every change and command is done, and a restart finds all of it`, async t => {
     const clock = ownClock(t)
     const home = freshFolder(t)
-    const started = await startProtected(t, FLAGS)
+    const started = { ...await startProtected(t, FLAGS) }
     const { folder } = started
     const token = await tokenOf(started)
     const names = (): string[] => readdirSync(folder).filter(name => !/\.sock$/.test(name)).sort()
@@ -59,8 +81,7 @@ for (const [what, clockAt] of Object.entries(CLOCKS)) {
       assert.notEqual(updated.headers['etag'], read.headers['etag'])
       assert.equal((await call(t, started.url, 'POST', `/api/updatePassword/${acts}`, { token, body: { sistema: 'v' }, fields })).status, 412)
       const before = names()
-      const { code, error } = await admin(folder, words.replace('FILE', join(home, 'backup.jsonl')))
-      assert.equal(code, 0, `${words}: ${error}`)
+      await command(t, started, words.replace('FILE', join(home, 'backup.jsonl')))
       // Neither command takes the name of a file that another has made.
       assert.deepEqual(before.filter(name => !names().includes(name)), [], words)
       assert.equal((await call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password: PASSWORD } })).status, 200)
@@ -85,12 +106,12 @@ const LIVES: readonly (readonly [afterMinutes: number, status: number, command?:
 
 test('a token ends when the clock says so; one that ran ahead for a while, or back, ends or prolongs none for good', async t => {
   const clock = ownClock(t)
-  const started = await startProtected(t, FLAGS)
+  const started = { ...await startProtected(t, FLAGS) }
   const [brief, long] = [await tokenOf(started, ANA, ['*'], 10), await tokenOf(started)]
-  for (const [minutes, status, command] of LIVES) {
+  for (const [minutes, status, words] of LIVES) {
     clock.nowMs = START_MS + minutes * MINUTE_MS
-    if (command !== undefined) assert.equal((await admin(started.folder, command)).code, 0)
+    if (words !== undefined) await command(t, started, words)
     const ask = async (token: string): Promise<number> => (await call(t, started.url, 'GET', '/api/listPassword', { token })).status
-    assert.deepEqual([await ask(brief), await ask(long)], [status, 404], `${minutes} minutes after the login ${command ?? ''}`)
+    assert.deepEqual([await ask(brief), await ask(long)], [status, 404], `${minutes} minutes after the login ${words ?? ''}`)
   }
 })

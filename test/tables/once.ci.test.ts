@@ -43,10 +43,7 @@ const ACTS: { readonly [what: string]: Row } = {
   'an import': { act: commanded('import FOLDER/../import.jsonl'), makes: 3 },
   'a purge': { act: commanded('entry purge 1 --yes'), makes: -1 },
   'a backup': { act: commanded('journal backup FOLDER/../backup.jsonl') },
-  'a rotation': { act: commanded('key rotate') },
-  'a compaction': { act: commanded('journal compact') },
-  'a compaction that drops the history': { act: commanded('journal compact --drop-history --yes') },
-  'a re-encryption': { act: commanded('key rewrite') }
+  'a rotation': { act: commanded('key rotate') }
 }
 const IMPORT = Array.from({ length: 3 }, (_, n) => JSON.stringify({ password: `i${n}`, sistema: 's', usuario: `i${n}`, status: 1 }) + '\n').join('')
 

@@ -25,10 +25,9 @@ interface Row {
 }
 const COMMANDS: { readonly [name: string]: Row } = {
   'key rotate': { words: '', mayFail: true, isMet: true },
-  'key rewrite': { words: '', mayFail: true, isMet: true },
-  'journal compact': { words: '', mayFail: true, isMet: true },
-  'journal compact --drop-history': { words: '--yes', mayFail: true },
-  'journal repair': { words: '', mayFail: true, isMet: true },
+  'key rewrite': { words: '', mayFail: true },
+  'journal compact': { words: '', mayFail: true },
+  'journal rescue': { words: 'HOME/rescued-N.jsonl', mayFail: true },
   import: { words: 'HOME/import.jsonl --keep-duplicates', mayFail: true },
   export: { words: '--output HOME/export-N.jsonl --yes' },
   audit: { words: '--log HOME/access.log', mayFail: true }, // its exit code says that the log begins late

@@ -8,7 +8,7 @@ const MANY_RECORDS_AN_ENTRY = 10
 
 export const operator: Part = {
   settings: {},
-  open: async ({ settings, store, accounts, journal, lock, readMs, log, stopping }) => {
+  open: async ({ settings, store, accounts, journal, lock, readMs, log }) => {
     if (journal === undefined || lock === undefined) return {}
     const { entries } = store.state
     if (readMs > LONG_READ_MS && journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, entries.count)) {
@@ -18,18 +18,16 @@ export const operator: Part = {
     }
     if (accounts?.users().length === 0) log.warn('nobody can log in yet: node dist/admin.js user add EMAIL')
     const { serveOperations } = await import('./socket/local-server.ts')
-    const { rescue } = await import('./rewriting/rewrite.ts')
+    const { rescueAtStop } = await import('./rewriting/rescue.ts')
     const warn = (line: string): void => log.warn(line)
+    const rescue = { head: undefined }
     const abilities = [...settings.abilities.values()].filter(ability => ability !== undefined)
-    const end = serveOperations(lock.server, {
-      store, journal, lock, abilities, stopping, warn, progress: { share: 0 }
-    })
+    const end = serveOperations(lock.server, { store, journal, abilities, readMs, warn, rescue })
     return {
       close: async () => {
         await end()
-        await rescue({ journal, store }).then(
-          path => { if (path !== undefined) log.warn(`the journal had failed: all that was in memory is in ${path}`) },
-          error => log.warn(`the failed journal could not be written from memory: ${systemCode(error)}`))
+        await rescueAtStop(journal, store.state, rescue, warn).catch(error =>
+          warn(`what the service held of its failed journal could not be written: ${systemCode(error)}`))
       }
     }
   },

@@ -13,8 +13,8 @@ import {
 } from '../../../command.ts'
 import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
 import {
-  assertNotPacked, before, earlierEnd, fileStatus, leavingOut, NEXT_ID, nextIdOf, notedHead, sealingKeys,
-  type EarlierEnd
+  assertKept, assertNotPacked, before, earlierEnd, fileStatus, leavingOut, NEXT_ID, nextIdOf, notedHead,
+  sealingKeys, type EarlierEnd
 } from './journal-files.ts'
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
@@ -131,6 +131,7 @@ async function backup(context: Context): Promise<void> {
   const ending = extname(file)
   const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
   const name = flags['timestamp'] === true ? `${file.slice(0, file.length - ending.length)}-${time}${ending}` : file
+  assertKept(store, resolve(name))
   if (store.files.stat(resolve(name)) !== undefined) {
     throw new OperatorError(`${resolve(name)} exists already; --timestamp adds the time to the name`)
   }

@@ -1,8 +1,8 @@
 /** Journals and copies of them as files, and what they say of earlier journals. */
 import { Buffer } from 'node:buffer'
-import { resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
-import { locationOf } from '../../../journal/folder.ts'
+import { isPartOf, locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type EncodedEvent, type JournalRecord } from '../../../journal/journal.ts'
 import { event } from '../../../store/events.ts'
 import {
@@ -78,6 +78,14 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
   return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.size, file: stat }
 }
 
+/** Throws an `OperatorError` if a start would remove a file of this name. */
+export function assertKept({ files, settings }: Pick<Context['store'], 'files' | 'settings'>, path: string): void {
+  const own = locationOf(settings).path
+  if (files.real(dirname(path)) !== files.real(dirname(own)) || !isPartOf(own, basename(path))) return
+  const what = 'has the name of a killed command\'s left-over, which a start removes'
+  throw new OperatorError(`${path} ${what}; name another file`)
+}
+
 const PACKED: readonly (readonly [bytes: string, name: string])[] = [
   ['1f8b', 'gzip'], ['28b52ffd', 'zstd'], ['fd377a58', 'xz'], ['425a68', 'bzip2'], ['504b0304', 'zip'],
   ['6167652d', 'age']
@@ -109,7 +117,7 @@ export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
 }
 
 const REWRITINGS = {
-  compacted: 'compaction', 're-encrypted': 're-encryption', salvaged: 'salvage', repaired: 'repair'
+  compacted: 'compaction', 're-encrypted': 're-encryption', salvaged: 'salvage', repaired: 'rescue'
 } as const
 
 export function before({ why, ended }: EarlierEnd): string {

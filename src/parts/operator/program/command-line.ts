@@ -60,7 +60,8 @@ const HABITS: { readonly [word: string]: string } = {
   rm: 'entry delete', delete: 'entry delete', remove: 'entry delete', undelete: 'entry restore', purge: 'entry purge',
   history: 'entry history', log: 'journal show', passwd: 'user password', backup: 'journal backup',
   restore: 'journal restore', verify: 'journal verify', check: 'journal verify', compact: 'journal compact',
-  repair: 'journal repair', salvage: 'journal salvage', rotate: 'key rotate', users: 'user list', tokens: 'token list'
+  repair: 'journal rescue', rescue: 'journal rescue', salvage: 'journal salvage',
+  rotate: 'key rotate', users: 'user list', tokens: 'token list'
 }
 
 /** Flags may stand before the command. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../../core-settings.ts'
 import { disk, type Files } from '../../../journal/files.ts'
 import { JOURNAL_FILE, locationOf } from '../../../journal/folder.ts'
-import { heldSockets, lockFolder, probe } from '../../../journal/lock.ts'
+import { heldSockets, lockFolder, probe, type Lock } from '../../../journal/lock.ts'
 import { Failure, systemCode } from '../../../errors.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
 import { readKeyFile } from '../../../journal/keys.ts'
@@ -121,13 +121,22 @@ export class StoreAccess implements Reached {
     return { path, keyFile: this.#keyFile, bytes: file.size, file }
   }
 
-  async alone<T>(work: () => Promise<T>): Promise<T> {
+  async receive(
+    name: 'rescueJournal', body: Body<'rescueJournal'>, take: (piece: string) => void
+  ): Promise<void> {
+    const socket = await liveSocket(this.files, this.#folder)
+    if (socket === undefined) throw new OperatorError('the service has ended meanwhile')
+    const { status, body: answer } = await requestLocal(socket, name, body, operatorName(process.env), take)
+    if (status !== 200) throw new OperatorError((answer as { readonly message: string }).message)
+  }
+
+  async alone<T>(work: (lock: Lock) => Promise<T>): Promise<T> {
     if (disk.stat(this.#folder) === undefined) throw new OperatorError(`there is no folder ${this.#folder}`)
     this.assertOwner()
     try {
       const lock = await lockFolder(this.files, this.#folder)
       try {
-        return await work()
+        return await work(lock)
       } finally {
         await lock.release()
       }
@@ -191,7 +200,7 @@ export class StoreAccess implements Reached {
       this.assertOwner()
       this.#opened = await this.#open()
     }
-    const call = callOf(this.#opened.operated, operatorName(process.env), () => false)
+    const call = callOf(this.#opened.operated, operatorName(process.env))
     return await runOperation(call, name, { ...body }) as Result<N>
   }
 
@@ -199,13 +208,12 @@ export class StoreAccess implements Reached {
     const { settings } = this
     const terminal = this.#terminal
     const warn = (line: string): void => terminal.warn(line)
-    const { store, journal, lock, close } = await openStorage(
+    const { store, journal, lock, readMs, close } = await openStorage(
       { ...settings, dataDir: this.#folder, keyFile: this.#keyFile },
       { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
       { mayCreate: this.#may.mayCreate, files: this.files })
     const operated: Operated = {
-      store, journal: journal!, lock: lock!, abilities: abilitiesOf(settings), warn, progress: { share: 0 },
-      stopping: new AbortController().signal
+      store, journal: journal!, abilities: abilitiesOf(settings), readMs, warn, rescue: { head: undefined }
     }
     const end = serveOperations(lock!.server, operated) // other commands need not wait
     return { operated, close: async () => { await end(); await close() } }

@@ -1,28 +1,52 @@
 /** The commands that rewrite the journal, and those on its keys. */
+import { randomBytes } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { disk } from '../../../journal/files.ts'
-import { isArchive } from '../../../journal/folder.ts'
+import { Failure } from '../../../errors.ts'
+import { disk, piecesOf, withFile } from '../../../journal/files.ts'
+import { isArchive, locationOf, openJournalFile } from '../../../journal/folder.ts'
 import { readKeyFile } from '../../../journal/keys.ts'
+import { State } from '../../../store/state.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
 import { sealingKeys } from '../commands/journal-files.ts'
-import type { OperationName, Result } from '../../operation.ts'
+import { rescue } from './rescue-command.ts'
+import { compact, reencrypt, type Offline } from './rewrite.ts'
 
-type Slow = Extract<OperationName, 'compactJournal' | 'rewriteJournal' | 'repairJournal'>
+/** How often the work reads the journal, beside the start that follows it. */
+const READINGS = { compaction: 2, 're-encryption': 4 } as const
 
-async function askSlowly<N extends Slow>(
-  { store, terminal }: Context, what: string, ask: () => Promise<Result<N>>
-): Promise<Result<N>> {
-  const look = async (): Promise<void> => {
-    const status = await store.look().catch(() => undefined)
-    if (status?.progress !== undefined) terminal.progress(what, status.progress)
+/** If a service has the journal, says for how long it has to be stopped. */
+async function assertStopped({ store, terminal }: Context, what: keyof typeof READINGS): Promise<void> {
+  const status = await store.status()
+  terminal.noteJournal(status)
+  if (status.endpoints !== undefined) {
+    const how = 'stop all instances, copy it to a file, do it there, and copy that to another ETCD_PREFIX'
+    throw new Failure('input-invalid', `a journal in etcd is not written again where it is; ${how}`)
   }
-  const timer = setInterval(() => void look(), 200)
-  try {
-    return await ask()
-  } finally {
-    clearInterval(timer)
-    terminal.progress('', 1)
-  }
+  const running = await store.look()
+  if (running === undefined) return
+  const seconds = (ms: number): string => `${Math.max(0.1, ms / 1000).toFixed(1)} s`
+  throw new OperatorError(`process ${running.pid} has this journal: stop the service, run the command again, and ` +
+    `start the service. A ${what} takes about ${seconds(running.readMs * READINGS[what])}, since the last start has ` +
+    `read the journal in ${seconds(running.readMs)}`)
+}
+
+/** Under the lock, with the journal open as a start opens it. */
+function offline<T>(
+  { store, terminal }: Context, what: keyof typeof READINGS, work: (offline: Offline) => Promise<T>
+): Promise<T> {
+  return store.alone(async lock => {
+    const { files, settings } = store
+    const state = new State()
+    const journal = openJournalFile({
+      files, ...locationOf(settings), lock, mustExist: true, wallMs: Date.now, random: randomBytes,
+      warn: line => terminal.warn(line), onProgress: share => terminal.progress('reading the journal', share)
+    }, state.apply)
+    try {
+      return await work({ journal, state, onProgress: share => terminal.progress(what, share) })
+    } finally {
+      await journal.close()
+    }
+  })
 }
 
 function keepAgain(keyFile: string): string { return `copy ${keyFile} again to where you keep it` }
@@ -31,10 +55,13 @@ function noLongerNeeded(key: string): string {
   return `key ${key} is no longer needed by this journal; archives and backups may need it`
 }
 
-async function compact(context: Context, drops: boolean): Promise<void> {
-  const { store, terminal } = context
-  const compacted = await askSlowly(context, 'compacting the journal', () =>
-    store.ask('compactJournal', { keepsHistory: drops ? 0 : 1 }))
+async function runCompaction(context: Context): Promise<void> {
+  const { flags, terminal } = context
+  const drops = flags['drop-history'] === true
+  await assertStopped(context, 'compaction')
+  const what = 'All former values, and who made which change, are then permanently deleted.'
+  if (drops) await terminal.confirm(what, flags['yes'] === true)
+  const compacted = await offline(context, 'compaction', journal => compact(journal, !drops))
   const { records, bytes, head, before, unneeded, archive } = compacted
   terminal.show(compacted, [
     `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
@@ -43,25 +70,22 @@ async function compact(context: Context, drops: boolean): Promise<void> {
   ])
 }
 
-async function repair(context: Context): Promise<void> {
-  const { store, terminal } = context
-  const running = await store.look()
-  if (running === undefined) {
-    throw new OperatorError('no service has the lock of this folder. If one still runs whose folder was emptied, ' +
-      'stop it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. If none runs, ' +
-      'restore a backup (journal restore), or save what can still be read (journal salvage)')
-  }
-  terminal.noteJournal(running)
-  const repaired = await askSlowly(context, 'writing the journal again', () => store.ask('repairJournal', {}))
-  const { path, records, head, archive } = repaired
-  terminal.show(repaired, [
-    `${path}: ${records} records, head ${head}; changes go on`,
-    'lost     the former values of entries, and who was shown passwords',
-    ...archive === null ? []
-      : [`aside    ${archive} is the file that had this name before; it may be damaged, and is no archive`],
-    keepAgain(running.keyFile)
-  ])
+/** An archive may be larger than a text can be. */
+function keysIn(path: string): ReadonlySet<string> {
+  const found = new Set<string>()
+  let rest = ''
+  withFile(disk, disk.openToRead(path), file => {
+    for (const piece of piecesOf(disk, file, 0)) {
+      const text = rest + piece.toString('latin1')
+      for (const key of sealingKeys(text)) found.add(key)
+      rest = text.slice(-KEY_CHARACTERS)
+    }
+  })
+  return found
 }
+
+/** More than a line has from its key's name to `sealed`. */
+const KEY_CHARACTERS = 40
 
 /** `line` counts in the key file; `since` is the first record's time. */
 interface ListedKey {
@@ -85,10 +109,10 @@ async function listKeys({ store, terminal }: Context): Promise<void> {
   })
   const archives = status.endpoints !== undefined ? [] : disk.list(dirname(status.path))
     .filter(isArchive)
-    .map(name => ({ name, keys: sealingKeys(disk.read(join(dirname(status.path), name)).toString('latin1')) }))
+    .map(name => ({ name, keys: keysIn(join(dirname(status.path), name)) }))
   const keys = names.map((key, i): ListedKey => {
     const { since = null, records = 0 } = sealed.get(key) ?? {}
-    const ofArchive = archives.find(({ keys }) => keys.includes(key))?.name
+    const ofArchive = archives.find(({ keys }) => keys.has(key))?.name
     const isNewest = i === names.length - 1
     const byArchive = ofArchive === undefined ? 'no' : `by ${ofArchive}`
     const needed = records > 0 ? 'yes' : byArchive
@@ -104,20 +128,15 @@ export const COMMANDS: readonly Command[] = [
       'drop-history': { help: 'do not keep the old journal as an archive' },
       yes: { help: 'do not ask for confirmation' }
     },
-    help: 'writes the journal again without its history, which stays beside it as an archive',
-    run: async context => {
-      const { flags, store, terminal } = context
-      terminal.noteJournal(await store.status())
-      const drops = flags['drop-history'] === true
-      const what = 'All former values, and who made which change, are then permanently deleted.'
-      if (drops) await terminal.confirm(what, flags['yes'] === true)
-      await compact(context, drops)
-    }
+    help: 'writes the journal again without its history, which an archive keeps; needs the service stopped',
+    run: runCompaction
   },
   {
-    name: 'journal repair',
-    help: 'has the running service write its journal again from memory: for a file that is damaged, replaced or gone',
-    run: repair
+    name: 'journal rescue', positionals: ['FILE'],
+    options: { keys: { value: 'FILE', help: 'also write the keys of the service, if its key file lacks them' } },
+    help: 'writes what a running service holds whose journal is damaged, replaced or gone, into a new journal, FILE',
+    examples: ['journal rescue /mnt/usb/rescued.jsonl', 'journal rescue /mnt/usb/rescued.jsonl --keys /mnt/usb/keys'],
+    run: rescue
   },
   {
     name: 'key list',
@@ -141,14 +160,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'key rewrite',
-    help: 're-encrypts the whole journal with the newest key, so that older keys can be destroyed',
+    help: 're-encrypts the journal with the newest key, to destroy older keys; needs the service stopped',
     run: async context => {
       const { store, terminal } = context
-      const status = await store.status()
-      terminal.noteJournal(status)
-      const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', () =>
-        store.ask('rewriteJournal', {}))
-      terminal.show({ head, unneeded }, [`head ${head}`, ...unneeded.map(noLongerNeeded), keepAgain(status.keyFile)])
+      await assertStopped(context, 're-encryption')
+      const { unneeded, head } = await offline(context, 're-encryption', reencrypt)
+      const { keyFile } = locationOf(store.settings)
+      terminal.show({ head, unneeded }, [`head ${head}`, ...unneeded.map(noLongerNeeded), keepAgain(keyFile)])
     }
   }
 ]

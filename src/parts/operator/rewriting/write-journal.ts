@@ -5,7 +5,7 @@ import type { Files } from '../../../journal/files.ts'
 import { WHOLE, type JournalRecord } from '../../../journal/journal.ts'
 import type { Key } from '../../../journal/keys.ts'
 import { FIRST_HASH, sealBatch } from '../../../journal/line.ts'
-import { readInSteps, type Recovered } from '../../../journal/recover.ts'
+import { readJournal, type Recovered } from '../../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
 import type { NewFile } from '../../whole-file.ts'
 import type { Checkpoint } from './checkpoint.ts'
@@ -22,10 +22,15 @@ export interface Content {
   readonly share: () => number
 }
 
-interface Writing {
-  readonly files: Files
+export interface Sealing {
   readonly key: Key
   readonly nonce: () => Buffer
+}
+
+interface Writing extends Sealing {
+  readonly files: Files
+  /** Takes the done share, 0 to 1. */
+  readonly onProgress?: (share: number) => void
 }
 
 /** The events of a checkpoint as records. */
@@ -37,31 +42,39 @@ export function contentOf(first: Unnumbered, checkpoint: Checkpoint, earlier: It
   return { first, records: records(), checkpoint, share: checkpoint.share }
 }
 
-/** Adds a last record with the count. Yields the share that is done. Throws if the records read back differ. */
-export function * writeJournal(
-  file: NewFile, { first, records, checkpoint, share }: Content, { files, key, nonce }: Writing
-): Generator<number, Recovered, void> {
-  const [written, read] = [createHash('sha256'), createHash('sha256')]
-  let slice = ''
-  let [seq, head, bytes] = [0, FIRST_HASH, 0]
+/** The whole journal, some lines a piece. Adds a last record with the count. */
+export function * sealedPieces(
+  { first, records }: Content, { key, nonce }: Sealing, onRecord: (record: JournalRecord) => void = () => {}
+): Generator<string, void, void> {
+  let piece = ''
+  let [seq, head] = [0, FIRST_HASH]
   for (const { time, type, by, data } of whole(first, records)) {
     const sealed = sealBatch([{ type, by, data, json: JSON.stringify(data) }], seq++, head, { time, key, nonce })
-    add(written, sealed.records[0]!)
+    onRecord(sealed.records[0]!)
     head = sealed.head
-    slice += `${sealed.lines[0]}\n`
-    if (slice.length < READ_CHUNK_BYTES && type !== WHOLE) continue
-    file.write(slice)
-    bytes += slice.length
-    slice = ''
-    yield share() / 2
+    piece += `${sealed.lines[0]}\n`
+    if (piece.length < READ_CHUNK_BYTES && type !== WHOLE) continue
+    yield piece
+    piece = ''
+  }
+}
+
+/** Throws if the records read back differ. */
+export function writeJournal(
+  file: NewFile, content: Content, { files, key, nonce, onProgress = () => {} }: Writing
+): Recovered {
+  const { checkpoint, share } = content
+  const [written, read] = [createHash('sha256'), createHash('sha256')]
+  for (const piece of sealedPieces(content, { key, nonce }, record => add(written, record))) {
+    file.write(piece)
+    onProgress(share() / 2)
   }
   const onlyThis = { find: (name: string) => name === key.name ? key : undefined }
-  const steps = readInSteps(files, file.path, onlyThis, record => { add(read, record); checkpoint?.apply(record) })
-  let step = steps.next()
-  for (; step.done !== true; step = steps.next()) yield (1 + step.value.goodBytes / bytes) / 2
+  const onRead = (record: JournalRecord): void => { add(read, record); checkpoint?.apply(record) }
+  const made = readJournal(files, file.path, onlyThis, onRead, { onProgress: share => onProgress((1 + share) / 2) })
   if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
-  for (const _ of checkpoint?.compare() ?? []) yield 1
-  return step.value
+  checkpoint?.compare()
+  return made
 }
 
 function * whole(first: Unnumbered, records: Iterable<Unnumbered>): Generator<Unnumbered, void, void> {

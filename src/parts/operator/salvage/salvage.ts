@@ -10,6 +10,7 @@ import { isoTime, nonces } from '../../../journal/line.ts'
 import { event } from '../../../store/events.ts'
 import type { User } from '../../../store/users.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
+import { IN_MEMORY } from '../commands/check.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf } from '../rewriting/checkpoint.ts'
@@ -98,12 +99,10 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
   if (aside !== undefined) await makeFile(aside, file => file.write(texts.join('')), files)
   try {
-    const { records, head } = await makeFile(target, file => {
-      const steps = writeJournal(file, content, { files, key: keys.newest, nonce: nonces(randomBytes) })
-      let step = steps.next()
-      for (; step.done !== true; step = steps.next()) onProgress('writing the new journal', step.value)
-      return step.value
-    }, files)
+    const { records, head } = await makeFile(target, file => writeJournal(file, content, {
+      files, key: keys.newest, nonce: nonces(randomBytes),
+      onProgress: share => onProgress('writing the new journal', share)
+    }), files)
     return { ...rebuilt, records, head, aside }
   } catch (error) {
     if (aside !== undefined) files.remove(aside)
@@ -187,8 +186,7 @@ async function run(context: Context): Promise<number> {
   const { path: source } = fileStatus({ store }, file)
   const running = await store.look()
   if (running !== undefined && files.real(running.path) === files.real(source)) {
-    throw new OperatorError('a service runs on this journal, and has all of it in memory: do not stop it; ' +
-      'journal repair makes the service write the journal again')
+    throw new OperatorError(`a service runs on this journal: ${IN_MEMORY}`)
   }
   const target = resolve(flags['to'])
   const { keyFile, folder } = locationOf(store.settings)

@@ -19,9 +19,10 @@ const UNKNOWN = 'the service cut the connection before it answered, and may have
 /**
  * The body waits until the service asks for it (RFC 9110 §10.1.1): nothing is done before. Rejects with the system's
  * error if nothing was changed, and with an `OperatorError` if that is unknown or the service has another version.
+ * `take` gets the answer piece by piece, as it comes.
  */
 export async function requestLocal(
-  socketPath: string, name: string, body: object, operator: string = ''
+  socketPath: string, name: string, body: object, operator: string = '', take?: (piece: string) => void
 ): Promise<LocalAnswer> {
   const content = Buffer.from(JSON.stringify(body))
   const headers = {
@@ -39,8 +40,13 @@ export async function requestLocal(
   }).flushHeaders()
   try {
     const [response] = await once(outgoing, 'response') as [IncomingMessage]
-    const answer = await text(response)
     const { statusCode: status = 0, headers: { [VERSION_FIELD]: version } } = response
+    if (status === 200 && version === VERSION && take !== undefined) {
+      response.setEncoding('latin1') // lines are ASCII
+      for await (const piece of response) take(piece as string)
+      return { status, body: {} }
+    }
+    const answer = await text(response)
     // The lock answers before anything serves on it.
     if (version !== VERSION && status !== 503) {
       throw new OperatorError(`the service that runs is of another version (${version ?? 'an older one'}, and this ` +

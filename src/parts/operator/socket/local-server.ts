@@ -1,13 +1,15 @@
 /** Answers the operator's program on the lock's socket, which only the folder's owner can open. */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { once } from 'node:events'
 import { Failure, type FailureCode } from '../../../errors.ts'
+import { FileJournal } from '../../../journal/file-journal.ts'
 import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
 import { check, sentenceOf, type Given } from '../../../store/validate.ts'
 import { VERSION } from '../../../version.ts'
 import { OperatorError } from '../../../command.ts'
 import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
-import type { OperationName } from '../../operation.ts'
+import { Lines, type OperationName } from '../../operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
 
@@ -44,10 +46,13 @@ async function answer(
 ): Promise<void> {
   const { status, value } = isClosed ? said(503, 'the service stops just now')
     : await answerOf(request, response, operated)
+  const headers = { 'Content-Type': 'application/json', Connection: 'close', [VERSION_FIELD]: VERSION }
+  if (value instanceof Lines) {
+    response.writeHead(status, headers)
+    return sendPieces(response, value.pieces)
+  }
   const body = Buffer.from(JSON.stringify(value))
-  response.writeHead(status, {
-    'Content-Type': 'application/json', 'Content-Length': body.length, Connection: 'close', [VERSION_FIELD]: VERSION
-  })
+  response.writeHead(status, { ...headers, 'Content-Length': body.length })
   await new Promise<void>(resolve => {
     response.on('close', resolve)
     response.end(body)
@@ -67,7 +72,7 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
     if (bytes > MAX_LOCAL_BODY_BYTES) return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
     chunks.push(chunk as Buffer)
   }
-  const call = callOf(operated, String(request.headers[OPERATOR_FIELD] ?? ''), () => response.destroyed)
+  const call = callOf(operated, String(request.headers[OPERATOR_FIELD] ?? ''))
   try {
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Given
     return { status: 200, value: await runOperation(call, name as OperationName, body) }
@@ -75,9 +80,22 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
     const why = explained(error, TEXTS_OF_SERVICE)
     const isPassing = why instanceof Failure && PASSING.includes(why.code)
     if (!(why instanceof Failure) && !(why instanceof OperatorError)) operated.warn(`${name}: ${(why as Error).stack}`)
-    const hasFailed = why instanceof Failure && why.code === 'journal-failed' && operated.journal.file !== undefined
+    const hasFailed = why instanceof Failure && why.code === 'journal-failed' && operated.journal instanceof FileJournal
     return said(isPassing ? 503 : 409, `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`)
   }
+}
+
+/** As fast as they are taken; others are served between two. */
+async function sendPieces(response: ServerResponse, pieces: Iterable<string>): Promise<void> {
+  for (const piece of pieces) {
+    if (response.write(piece)) continue
+    await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (response.destroyed) return
+  }
+  await new Promise<void>(resolve => {
+    response.on('close', resolve)
+    response.end()
+  })
 }
 
 function said(status: number, message: string): Answer { return { status, value: { message } } }

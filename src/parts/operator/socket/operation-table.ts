@@ -1,6 +1,6 @@
 /** The operations of the process that has the data folder. Another process calls them through the lock's socket. */
+import { FileJournal } from '../../../journal/file-journal.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
-import type { Lock } from '../../../journal/lock.ts'
 import {
   ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE
 } from '../../../store/users.ts'
@@ -15,24 +15,21 @@ import { OperatorError } from '../../../command.ts'
 import type { Among, Body, FolderStatus, ImportRow, Listed, Named, OperationName, Result } from '../../operation.ts'
 import { folded } from '../../terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
-import { compact, reencrypt, repair, rotateKey } from '../rewriting/rewrite.ts'
+import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
+import { rotateKey } from '../rewriting/rotate-key.ts'
 
 export interface Operated {
   readonly store: Store
   readonly journal: DurableJournal
-  readonly lock: Pick<Lock, 'isHeld'>
   readonly abilities: Iterable<string>
-  /** Aborted when the service stops: a rewrite then leaves the journal as it was. */
-  readonly stopping: AbortSignal
+  readonly readMs: number
   readonly warn: (line: string) => void
-  /** The done share of a rewrite, 0 to 1. */
-  readonly progress: { share: number }
+  readonly rescue: Rescue
 }
 
 /** `by`, the account that asks, is recorded with each change. */
 export interface Call extends Operated {
   readonly by: string
-  readonly isGone: () => boolean
   readonly commits: Commits
   readonly accounts: Accounts
 }
@@ -180,10 +177,13 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       importEntries(commits, rows, { keepsDuplicates: keepsDuplicates === 1, isTrial: isTrial === 1 })
   },
 
-  rotateKey: { shape: {}, run: call => rotateKey(call) },
-  rewriteJournal: { shape: {}, run: reencrypt },
-  compactJournal: { shape: { keepsHistory: flag }, run: (call, { keepsHistory }) => compact(call, keepsHistory === 1) },
-  repairJournal: { shape: {}, run: repair }
+  rotateKey: { shape: {}, run: ({ journal }) => rotateKey(journal) },
+  rescueJournal: {
+    shape: { damage: optional(text) },
+    run: ({ journal, store }, { damage }) => rescuedLines(journal, store.state, damage)
+  },
+  rescueKeys: { shape: {}, run: ({ journal }) => rescuedKeys(journal) },
+  confirmRescue: { shape: { head: text }, run: ({ journal, rescue }, { head }) => confirmRescue(journal, rescue, head) }
 }
 
 const HIDDEN = '********'
@@ -221,17 +221,17 @@ function done(isDone: unknown, why: string): {} {
   return {}
 }
 
-function statusOf({ journal, store, progress }: Operated): FolderStatus {
-  const { file } = journal
+function statusOf({ journal, store, readMs }: Operated): FolderStatus {
+  const file = journal instanceof FileJournal ? journal.files.stat(journal.path) : undefined
   const { entries } = store.state
   return {
     pid: process.pid, ...journal.location(), ...journal.status(), entries: entries.count, activeEntries: entries.active,
-    progress: progress.share, file: file?.files.stat(file.path)
+    readMs, file
   }
 }
 
-export function callOf(operated: Operated, by: string, isGone: () => boolean): Call {
+export function callOf(operated: Operated, by: string): Call {
   const commits: Commits = forOperator(operated.store, by)
   const accounts = new Accounts(commits, { abilities: operated.abilities })
-  return { ...operated, by, isGone, commits, accounts }
+  return { ...operated, by, commits, accounts }
 }

@@ -1,0 +1,26 @@
+/** A new key beside a running service, which seals with it from then on. */
+import type { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { Failure, systemCode } from '../../../errors.ts'
+import { FileJournal } from '../../../journal/file-journal.ts'
+import type { DurableJournal } from '../../../journal/journal.ts'
+import { addKey } from '../../new-keys.ts'
+import type { Rotated } from '../../operation.ts'
+import { ofFile } from '../system-error.ts'
+
+/** A shared journal uses the key once all instances have it. */
+export async function rotateKey(
+  journal: DurableJournal, random: (bytes: number) => Buffer = randomBytes
+): Promise<Rotated> {
+  if (!(journal instanceof FileJournal)) return journal.rotateKey!()
+  const { files, keyFile } = journal
+  journal.assertWritable()
+  try {
+    const keys = await addKey(files, keyFile, random)
+    journal.sealWith(keys)
+    return { key: keys.newest.name, seals: true }
+  } catch (error) {
+    if (systemCode(error) !== 'ESTALE') throw ofFile(error, keyFile)
+    throw new Failure('write-failed', `${keyFile} was changed meanwhile, perhaps by another rotation; look (key list)`)
+  }
+}

@@ -1,0 +1,154 @@
+/** What a service still holds whose journal is damaged, replaced or gone: a command writes it elsewhere, or the stop does. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { admin, done, initialized, refused } from '../support/admin.ts'
+import { startProgram, type Program } from '../support/program.ts'
+import { freshFolder, send } from '../support/service.ts'
+
+const ENTRY = { password: 'SECRET', sistema: 's', usuario: 'u' }
+const IN_MEMORY = /the service has everything in memory: do not stop it before journal rescue FILE/
+
+const inFolder = (folder: string, name: string): string => join(folder, name)
+const remove = (folder: string, ...names: readonly string[]): void => { for (const name of names) rmSync(inFolder(folder, name)) }
+const create = async ({ url }: Program): Promise<number> => (await send(url, 'POST', '/api/createPassword', ENTRY)).status
+const rescuedIn = (folder: string): string[] => readdirSync(folder).filter(name => name.startsWith('journal.rescued-'))
+
+async function withThree(t: TestContext, flags: Record<string, string> = {}): Promise<Program> {
+  const program = await startProgram(t, { flags: { page: 'off', ...flags } })
+  for (let n = 0; n < 3; n++) assert.equal(await create(program), 200)
+  return program
+}
+
+interface Loss { readonly lose: (folder: string) => void, readonly keys?: boolean, readonly isUnnoticed?: boolean }
+const LOSSES: { readonly [what: string]: Loss } = {
+  'removed': { lose: folder => remove(folder, 'journal.jsonl') },
+  'replaced by another file': {
+    lose: folder => {
+      remove(folder, 'journal.jsonl')
+      writeFileSync(inFolder(folder, 'journal.jsonl'), 'what another program wrote')
+    }
+  },
+  'damaged in the middle': {
+    isUnnoticed: true,
+    lose: folder => {
+      const bytes = readFileSync(inFolder(folder, 'journal.jsonl'))
+      bytes[Math.floor(bytes.length / 2)]! ^= 1
+      writeFileSync(inFolder(folder, 'journal.jsonl'), bytes, { flag: 'r+' })
+    }
+  },
+  'removed with its key': { keys: true, lose: folder => remove(folder, 'journal.jsonl', 'journal.key') },
+  'there, and its key file is another one': {
+    keys: true, lose: folder => writeFileSync(inFolder(folder, 'journal.key'), `${'ab'.repeat(32)}\n`)
+  }
+}
+
+for (const [what, { lose, keys = false, isUnnoticed = false }] of Object.entries(LOSSES)) {
+  test(`a journal that is ${what}: journal rescue writes what the service holds, the stop nothing more, and a restore brings it back`, async t => {
+    const program = await withThree(t)
+    const { folder } = program
+    const elsewhere = freshFolder(t)
+    const [file, keyFile] = [join(elsewhere, 'rescued.jsonl'), join(elsewhere, 'rescued.key')]
+    lose(folder)
+    if (isUnnoticed) assert.match((await admin(folder, 'journal verify')).error, IN_MEMORY)
+    if (keys) {
+      await refused(folder, `journal rescue ${file}`, 1, /journal\.key lacks the key that the service seals with, and nothing was written: add --keys FILE/)
+      assert.deepEqual(readdirSync(elsewhere), [])
+    }
+    const said = await done(folder, `journal rescue ${file}${keys ? ` --keys ${keyFile}` : ''}`)
+    assert.match(said, /rescued\.jsonl: \d+ records, 3 entries, head [0-9a-f]{64}$/m)
+    assert.match(said, /^next +stop the service, .*journal restore .*rescued\.jsonl/m)
+    for (const path of readdirSync(elsewhere)) assert.equal(statSync(join(elsewhere, path)).mode & 0o777, 0o600)
+    assert.equal(await create(program), 500, 'nothing is acknowledged that the rescued file lacks')
+    const names = readdirSync(folder).filter(name => !name.endsWith('.sock'))
+    const { code, stderr } = await program.stop()
+    assert.equal(code, 0)
+    assert.match(stderr, /^warning: the journal had failed; journal rescue has written all of it$/m)
+    assert.deepEqual(rescuedIn(folder), [])
+    if (!keys) assert.deepEqual(readdirSync(folder), names)
+    const fresh = freshFolder(t)
+    if (keys) renameSync(keyFile, join(fresh, 'journal.key'))
+    else renameSync(join(folder, 'journal.key'), join(fresh, 'journal.key'))
+    await done(fresh, `journal restore ${file}`)
+    assert.equal(await done(fresh, 'entry get 3 --field password'), 'SECRET\n')
+  })
+}
+
+test('a whole journal is not rescued but backed up; and no name is taken that a start would take or remove', async t => {
+  const { folder } = await withThree(t)
+  const elsewhere = freshFolder(t)
+  await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1, /the journal is whole, and takes changes: journal backup FILE copies it$/m)
+  remove(folder, 'journal.jsonl')
+  await refused(folder, `journal rescue ${folder}/journal.jsonl`, 1, /is the name of the journal itself; name another file/)
+  for (const words of ['rescue', 'backup']) {
+    await refused(folder, `journal ${words} ${folder}/journal.jsonl.1.part`, 1, /name of a killed command's left-over, which a start removes/)
+  }
+  writeFileSync(join(elsewhere, 'r'), 'of somebody else')
+  await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1, /r exists already/)
+  assert.equal(readFileSync(join(elsewhere, 'r'), 'utf8'), 'of somebody else')
+})
+
+test('what was rescued before a later change does not count: the stop writes again', async t => {
+  const program = await withThree(t)
+  const { folder } = program
+  const key = inFolder(folder, 'journal.key')
+  const away = join(freshFolder(t), 'away')
+  renameSync(key, away)
+  await done(folder, `journal rescue ${away}.jsonl --keys ${away}.keys`)
+  renameSync(away, key)
+  assert.equal(await create(program), 200, 'a key file that is back ends the fault')
+  remove(folder, 'journal.jsonl')
+  assert.equal((await program.stop()).code, 0)
+  const [rescued] = rescuedIn(folder)
+  await done(folder, `journal restore ${join(folder, rescued!)}`)
+  assert.match(await done(folder, 'entry list'), /^4 /m)
+})
+
+for (const place of ['in the folder', 'elsewhere']) {
+  test(`a folder that was emptied, with the keys ${place}: the stop writes what the service holds, and the keys if they are gone`, async t => {
+    const keyFile = place === 'elsewhere' ? join(freshFolder(t), 'keys') : undefined
+    const program = await withThree(t, keyFile === undefined ? {} : { 'key-file': keyFile })
+    const { folder } = program
+    for (const name of readdirSync(folder)) rmSync(join(folder, name))
+    assert.equal(await create(program), 500)
+    const key = keyFile === undefined ? '' : ` --key-file ${keyFile}`
+    await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}${key}`, 1, /no service has the lock .* stop it by SIGTERM, never kill -9/)
+    const { code, stderr } = await program.stop()
+    assert.equal(code, 0)
+    assert.match(stderr, /the journal had failed: all that was in memory is in .*journal\.rescued-[^ ]+\.jsonl; take it back with the operator's command journal restore$/m)
+    assert.ok(existsSync(keyFile ?? inFolder(folder, 'journal.key')))
+    const [rescued] = rescuedIn(folder)
+    assert.match(await done(folder, `journal restore ${join(folder, rescued!)}${key}`), /: \d+ records, head /)
+    assert.match(await done(folder, `entry get 3 --field password${key}`), /^SECRET$/m)
+  })
+}
+
+test('a key file that is another one by the stop stays, and the keys of the service stand beside it', async t => {
+  const program = await withThree(t)
+  const { folder } = program
+  const key = inFolder(folder, 'journal.key')
+  const [right, other] = [readFileSync(key, 'utf8'), `${'ab'.repeat(32)}\n`]
+  writeFileSync(key, other)
+  assert.equal((await program.stop()).code, 0)
+  const beside = readdirSync(folder).find(name => name.startsWith('journal.key.rescued-'))
+  assert.deepEqual([readFileSync(key, 'utf8'), readFileSync(inFolder(folder, beside!), 'utf8')], [other, right])
+})
+
+test('without a service a rescue names restore, then salvage; a restore ends tokens unless they are to be kept', async t => {
+  const folder = await initialized(t)
+  await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1, /no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
+  await done(folder, 'user add ana@x --password-stdin', 'a long password')
+  await done(folder, 'token issue ana@x')
+  const copy = join(freshFolder(t), 'copy')
+  assert.match(await done(folder, `journal backup ${copy}`), /^it is read with the keys \w{8} of .*journal\.key: keep a copy of that file elsewhere$/m)
+  await refused(folder, `journal backup ${copy}`, 1, /exists already; --timestamp adds the time to the name$/m)
+  await done(folder, `journal backup ${copy}.jsonl --timestamp`)
+  for (const [flag, tokens, says] of [['', '[]', /^1 token ended/m], [' --keep-tokens', 'ana@x', /^users and tokens are as of .*: ana@x$/m]] as const) {
+    renameSync(join(folder, 'journal.jsonl'), join(freshFolder(t), 'old'))
+    const restored = await done(folder, `journal restore ${copy}${flag}`)
+    assert.match(restored, says)
+    assert.match(restored, /remove those who have left: user remove EMAIL/)
+    assert.ok((await done(folder, 'token list --json')).includes(tokens))
+  }
+})
