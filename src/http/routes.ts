@@ -6,7 +6,7 @@ import { createEntry, deleteEntry, updateEntry, type Precondition } from '../sto
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
 import type { Commits } from '../store/store.ts'
 import { covers, sees } from '../store/users.ts'
-import { email, textUpTo } from '../store/validate.ts'
+import { addressOf, email, textUpTo } from '../store/validate.ts'
 import { clientKey } from './client.ts'
 import type { Head } from './head.ts'
 import { RateLimit } from './rate-limit.ts'
@@ -126,7 +126,7 @@ export function sessionRoutes(
       shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
       storingFailed: 'Error logging in',
       handle: async ({ body, client, isGone }) => {
-        const verdict = pairs?.take(`${clientKey(client)} ${body.email.toLowerCase()}`)
+        const verdict = pairs?.take(`${clientKey(client)} ${addressOf(body.email)}`)
         if (verdict?.allowed === false) {
           return { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
         }

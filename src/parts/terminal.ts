@@ -263,8 +263,8 @@ export function folded(text: string): string {
   return text.normalize('NFD').replace(/\p{M}+/gu, '').toLowerCase()
 }
 
-/** Escapes control characters and changes of writing direction, as JSON does. */
+/** Escapes what is not seen (control and format characters), as JSON does. */
 export function visible(line: string): string {
-  return line.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return line.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, character =>
+    character.split('').map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
 }

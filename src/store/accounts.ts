@@ -10,7 +10,7 @@ import {
   ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, sees, TOKEN_SHAPE, tokenId,
   USER_SHAPE, type Abilities, type GivenGroups, type Groups, type Session, type Token, type User
 } from './users.ts'
-import { shaped } from './validate.ts'
+import { addressOf, shaped } from './validate.ts'
 
 interface AccountsOptions {
   readonly hasher?: PasswordHasher
@@ -108,7 +108,7 @@ export class Accounts {
       if (this.#state.userOf(email) !== undefined) return [[], undefined]
       const id = this.#state.users.size + 1
       const user = {
-        id, email: email.toLowerCase(), name: given.name ?? email, abilities: given.abilities ?? [],
+        id, email: addressOf(email), name: given.name ?? email, abilities: given.abilities ?? [],
         ...groupsIn(this.#spelled(given.groups) ?? undefined)
       }
       return [[event('user.added', null, { ...user, passwordHash })], listed(user)]

@@ -9,6 +9,7 @@ import type { GroupNames } from './groups.ts'
 import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
 import type { KnowledgeTable, Knower } from './knowledge.ts'
 import { endTokens, narrowTokens, type KeptToken, type KeptUser, type Token, type User } from './users.ts'
+import { addressOf } from './validate.ts'
 
 /** Times are ISO 8601; `changed`: when the password was set. */
 export type KeptRow = EntryRow & {
@@ -156,7 +157,8 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: ['id', ...USER],
     reduce: (tables, { id, email, name, abilities, groups, passwordHash }) => {
       assertNext(tables.users, id)
-      if (tables.addresses.has(email)) throw new Error(`user ${id} has another user's address`)
+      const owner = tables.users.get(tables.addresses.get(email) ?? 0)
+      if (owner?.email === email) throw new Error(`user ${id} has another user's address`)
       addUser(tables, { id, email, name, abilities, groups, passwordHash, passwords: 1 })
     }
   },
@@ -178,7 +180,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     reduce: ({ users, addresses, tokens }, { id }) => {
       const old = known(users, id)
       users.set(id, { ...old, passwordHash: undefined })
-      if (addresses.get(old.email) === id) addresses.delete(old.email)
+      for (const one of [old.email, addressOf(old.email)]) if (addresses.get(one) === id) addresses.delete(one)
       endTokens(tokens, id)
     }
   },
@@ -272,6 +274,8 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
 function addUser({ users, addresses, names }: Tables, user: User): void {
   users.set(user.id, user)
   addresses.set(user.email, user.id)
+  const normal = addressOf(user.email)
+  if (!addresses.has(normal)) addresses.set(normal, user.id)
   names.add(user.groups)
 }
 

@@ -9,6 +9,7 @@ import { isOfKnowledge } from './knowledge-events.ts'
 import { KnowledgeDraft } from './knowledge-draft.ts'
 import { Knowledge } from './knowledge.ts'
 import { isExpired, tokenId, type Session, type Token, type User } from './users.ts'
+import { addressOf } from './validate.ts'
 
 export class State implements Tables {
   readonly names: GroupNames = new GroupNames()
@@ -21,8 +22,10 @@ export class State implements Tables {
   /** Empty without a record. */
   recorded = ''
 
-  /** Ignores case. */
-  userOf(email: string): User | undefined { return this.users.get(this.addresses.get(email.toLowerCase()) ?? 0) }
+  /** Ignores case and how accents are encoded; an old journal may have two that differ in that alone. */
+  userOf(email: string): User | undefined {
+    return this.users.get(this.addresses.get(email.toLowerCase()) ?? this.addresses.get(addressOf(email)) ?? 0)
+  }
 
   /** Throws as `reduce` and `assertKnownEvent`. */
   readonly apply = (record: JournalRecord): void => {

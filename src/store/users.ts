@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { groupList } from './groups.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
-import { email, number, optional, shaped, text, texts, type Rule } from './validate.ts'
+import { addressOf, email, number, optional, shaped, text, texts, type Rule } from './validate.ts'
 
 /** Undefined means all groups; an empty list, none. */
 export type Groups = readonly string[] | undefined
@@ -11,7 +11,7 @@ export type Groups = readonly string[] | undefined
 /** A user (contract §5). Removed users are kept to show the journal's `by`. */
 export interface User {
   readonly id: number
-  /** In lower case, for comparison. */
+  /** As `addressOf` gives it; in an old journal perhaps only in lower case. */
   readonly email: string
   readonly name: string
   readonly abilities: readonly string[]

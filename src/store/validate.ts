@@ -94,9 +94,13 @@ export function textUpTo(maxLength: number): Rule<string> {
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
-/** At most 254 characters (RFC 5321 §4.5.3.1). */
+/** How an address is stored and compared. Earlier versions stored it in lower case alone. */
+export function addressOf(given: string): string { return given.normalize('NFC').toLowerCase().normalize('NFC') }
+
+/** At most 254 characters as it is stored (RFC 5321 §4.5.3.1). */
 export const email: Rule<string> = rule(
-  value => isText(value) && value.length <= MAX_EMAIL_CHARACTERS && EMAIL.test(value), 'be a valid email address')
+  value => isText(value) && EMAIL.test(value) && value.length <= MAX_EMAIL_CHARACTERS &&
+    addressOf(value).length <= MAX_EMAIL_CHARACTERS, 'be a valid email address')
 
 /** Bounds included. */
 export function number(least: number, most: number): Rule<number> {

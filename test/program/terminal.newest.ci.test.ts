@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Terminal } from '../../src/parts/terminal.ts'
+import { Terminal, visible } from '../../src/parts/terminal.ts'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
@@ -32,6 +32,16 @@ test('users are listed as a table, and no name in it, nor one in an error, can m
     'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,password:create', ''
   ])
   await refused(folder, 'journal verify no\u001b[2Jfile', 1, /no\\u001b\[2Jfile\n$/)
+})
+
+test('a character that is not seen is shown as JSON escapes it', () => {
+  for (const [character, shown] of [
+    ['\u001b', '\\u001b'], ['\u200b', '\\u200b'], ['\u00ad', '\\u00ad'], ['\ufeff', '\\ufeff'], ['\u202e', '\\u202e'], ['\u2028', '\\u2028'],
+    ['\u{e0041}', '\\udb40\\udc41'], ['\ud800', '\\ud800'], ['é', 'é'], ['🔑', '🔑'], ['e\u0301', 'e\u0301']
+  ] as const) {
+    assert.equal(visible(`a${character}b`), `a${shown}b`)
+    assert.equal(JSON.parse(`"a${visible(character)}b"`), `a${character}b`, 'which JSON reads back')
+  }
 })
 
 test('a table is cut to the width of a terminal, and to nothing in a pipe', { skip: NO_PYTHON }, async t => {

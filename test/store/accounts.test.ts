@@ -162,6 +162,36 @@ test('addresses are compared without case: one user, and a login in any case', a
   assert.equal(await store.accounts.removeUser('bea@EXAMPLE.org'), true)
 })
 
+test('two encodings of the same accents are one address, and one that is too long in lower case is none', async () => {
+  const { world, store } = await withAna()
+  const [composed, apart] = ['Jos\u00e9@x.org', 'Jose\u0301@x.org']
+  for (const [given, other] of [[composed, apart], [apart, composed]] as const) {
+    const added = await store.accounts.addUser(given, undefined, [], PASSWORD)
+    assert.equal(added?.email, composed.toLowerCase())
+    assert.equal(await store.accounts.addUser(other, undefined, [], PASSWORD), undefined)
+    for (const now of [store, world.open()]) assert.equal((await now.accounts.login(other, PASSWORD, undefined))?.user.id, added!.id)
+    assert.equal(await store.accounts.removeUser(other), true)
+  }
+  await assert.rejects(store.accounts.addUser(`${'\u0130'.repeat(127)}@x`, undefined, [], PASSWORD), { code: 'input-invalid' })
+  assert.equal((await store.accounts.addUser(`${'\u0130'.repeat(126)}@x`, undefined, [], PASSWORD))?.email.length, 254)
+})
+
+test('a journal with two encodings of one address keeps both users, each by the own spelling, and takes no third', async () => {
+  const { world } = await withAna()
+  const [added] = world.records
+  const [apart, composed] = ['jose\u0301@x.org', 'jos\u00e9@x.org']
+  for (const [id, email] of [[2, apart], [3, composed]] as const) {
+    world.records.push({ ...added!, seq: id, data: { ...added!.data as object, id, email } })
+  }
+  const { accounts, state } = world.open()
+  assert.deepEqual([apart, composed, composed.toUpperCase()].map(email => state.userOf(email)?.id), [2, 3, 3])
+  assert.equal(await accounts.addUser(composed, undefined, [], PASSWORD), undefined)
+  assert.equal(await accounts.removeUser(composed), true)
+  assert.deepEqual([apart, composed].map(email => world.open().state.userOf(email)?.id), [2, undefined])
+  assert.equal(await accounts.removeUser(apart), true)
+  assert.equal((await accounts.addUser(composed, undefined, [], PASSWORD))?.id, 4)
+})
+
 test('of two users of one address added at once, one is', async () => {
   const store = new World().open()
   const added = await Promise.all([ANA, ANA.toUpperCase()].map(email => store.accounts.addUser(email, 'n', [], PASSWORD)))

@@ -88,7 +88,7 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
         'make a backup and give its head by --head'
       throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and ${how}`)
     }
-    await terminal.confirm(`${etcdPrefix}: ${keys} records are then gone for good.`, flags['yes'] === true)
+    await terminal.confirm(`${etcdPrefix}: this permanently deletes its ${keys} records.`, flags['yes'] === true)
     const act = (): Promise<boolean> => log.remove(marker, newest, inTime(ETCD_WRITE_TIMEOUT_MS))
     if (!await answered(log, terminal, 'removed', act)) throw changed(log)
     terminal.show({ path: etcdPrefix, records: keys }, `${etcdPrefix}: ${keys} records removed`)

@@ -1,6 +1,6 @@
 /** The commands on users and tokens. */
 import { parseMinutes } from '../../../core-settings.ts'
-import { email as emailRule } from '../../../store/validate.ts'
+import { addressOf, email as emailRule } from '../../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
 import { passwordFault } from '../../../store/password-rules.ts'
 import { ANY_ABILITY } from '../../../store/users.ts'
@@ -10,6 +10,8 @@ const PASSWORD_STDIN = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' }
 }
 const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
+
+function isAddress(known: string, given: string): boolean { return addressOf(known) === addressOf(given) }
 
 function abilitiesOf({ flags }: Context): string[] | undefined {
   if (typeof flags['abilities'] !== 'string') return undefined
@@ -34,7 +36,7 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
 
 async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
   const users = await store.ask('listUsers', {})
-  if (users.some(user => user.email === email.toLowerCase()) === isTaken) return
+  if (users.some(user => isAddress(user.email, email)) === isTaken) return
   throw new OperatorError(isTaken ? 'there is no user with this address'
     : 'there is a user with this address already')
 }
@@ -134,7 +136,7 @@ export const COMMANDS: readonly Command[] = [
       if (email !== undefined) await assertUser(store, email, true)
       const tokens = await store.ask('listTokens', {})
       await store.close()
-      const found = tokens.filter(token => email === undefined || token.email === email.toLowerCase())
+      const found = tokens.filter(token => email === undefined || isAddress(token.email, email))
       terminal.list(found, 'no tokens', { lastUsed: 'last used' })
     }
   },

@@ -59,7 +59,7 @@ async function runCompaction(context: Context): Promise<void> {
   const { flags, terminal } = context
   const drops = flags['drop-history'] === true
   await assertStopped(context, 'compaction')
-  const what = 'All former values, and who made which change, are then permanently deleted.'
+  const what = 'This permanently deletes all former values, and who made which change.'
   if (drops) await terminal.confirm(what, flags['yes'] === true)
   const compacted = await offline(context, 'compaction', journal => compact(journal, !drops))
   const { records, bytes, head, before, unneeded, archive } = compacted
