@@ -8,8 +8,9 @@ import {
 import type { GroupNames } from './groups.ts'
 import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
 import type { KnowledgeTable, Knower } from './knowledge.ts'
-import { endTokens, narrowTokens, type KeptToken, type KeptUser, type Token, type User } from './users.ts'
-import { addressOf } from './validate.ts'
+import {
+  dropAddress, endTokens, narrowTokens, setAddress, type KeptToken, type KeptUser, type Token, type User
+} from './users.ts'
 
 /** Times are ISO 8601; `changed`: when the password was set. */
 export type KeptRow = EntryRow & {
@@ -157,8 +158,8 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: ['id', ...USER],
     reduce: (tables, { id, email, name, abilities, groups, passwordHash }) => {
       assertNext(tables.users, id)
-      const owner = tables.users.get(tables.addresses.get(email) ?? 0)
-      if (owner?.email === email) throw new Error(`user ${id} has another user's address`)
+      const isTaken = tables.users.get(tables.addresses.get(email) ?? 0)?.email === email
+      if (isTaken) throw new Error(`user ${id} has another user's address`)
       addUser(tables, { id, email, name, abilities, groups, passwordHash, passwords: 1 })
     }
   },
@@ -180,7 +181,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     reduce: ({ users, addresses, tokens }, { id }) => {
       const old = known(users, id)
       users.set(id, { ...old, passwordHash: undefined })
-      for (const one of [old.email, addressOf(old.email)]) if (addresses.get(one) === id) addresses.delete(one)
+      dropAddress(addresses, old)
       endTokens(tokens, id)
     }
   },
@@ -273,9 +274,7 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
 
 function addUser({ users, addresses, names }: Tables, user: User): void {
   users.set(user.id, user)
-  addresses.set(user.email, user.id)
-  const normal = addressOf(user.email)
-  if (!addresses.has(normal)) addresses.set(normal, user.id)
+  setAddress(addresses, user)
   names.add(user.groups)
 }
 

@@ -126,3 +126,15 @@ export function narrowTokens(tokens: Map<string, Token>, { id, abilities: most, 
 export function endTokens(tokens: Map<string, Token>, user: number): void {
   for (const [hash, token] of tokens) if (token.user === user) tokens.delete(hash)
 }
+
+type Addresses = Map<string, number>
+
+/** Under its own spelling, and as `addressOf` gives it, unless another user of an old journal has that. */
+export function setAddress(addresses: Addresses, { id, email }: User): void {
+  addresses.set(email, id)
+  if (!addresses.has(addressOf(email))) addresses.set(addressOf(email), id)
+}
+
+export function dropAddress(addresses: Addresses, { id, email }: User): void {
+  for (const one of [email, addressOf(email)]) if (addresses.get(one) === id) addresses.delete(one)
+}
