@@ -9,7 +9,7 @@ import type { GroupNames } from './groups.ts'
 import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
 import type { KnowledgeTable, Knower } from './knowledge.ts'
 import {
-  dropAddress, endTokens, narrowTokens, setAddress, type KeptToken, type KeptUser, type Token, type User
+  dropAddress, endTokens, hasAddress, narrowTokens, setAddress, type KeptToken, type KeptUser, type Token, type User
 } from './users.ts'
 
 /** Times are ISO 8601; `changed`: when the password was set. */
@@ -158,8 +158,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: ['id', ...USER],
     reduce: (tables, { id, email, name, abilities, groups, passwordHash }) => {
       assertNext(tables.users, id)
-      const isTaken = tables.users.get(tables.addresses.get(email) ?? 0)?.email === email
-      if (isTaken) throw new Error(`user ${id} has another user's address`)
+      if (hasAddress(tables, email)) throw new Error(`user ${id} has another user's address`)
       addUser(tables, { id, email, name, abilities, groups, passwordHash, passwords: 1 })
     }
   },

@@ -135,6 +135,13 @@ export function setAddress(addresses: Addresses, { id, email }: User): void {
   if (!addresses.has(addressOf(email))) addresses.set(addressOf(email), id)
 }
 
+/** In just this spelling. */
+export function hasAddress(
+  { users, addresses }: { readonly users: ReadonlyMap<number, User>, readonly addresses: Addresses }, email: string
+): boolean {
+  return users.get(addresses.get(email) ?? 0)?.email === email
+}
+
 export function dropAddress(addresses: Addresses, { id, email }: User): void {
   for (const one of [email, addressOf(email)]) if (addresses.get(one) === id) addresses.delete(one)
 }
