@@ -1,5 +1,5 @@
 /** A row of a file to import, in any format. */
-import type { EntryRow } from '../../../store/entry.ts'
+import { CREATE_SHAPE, type EntryRow } from '../../../store/entry.ts'
 
 export interface Row {
   /** Its first line, or its place in a list, from 1. */
@@ -22,39 +22,73 @@ export interface Source {
   readonly rows: Iterable<Row>
 }
 
+/** A row as its program writes it; empty texts were not given. */
 export interface Foreign {
   readonly name: string
-  readonly url: string
+  readonly urls: readonly string[]
   readonly usuario: string
   readonly password: string
   readonly notas: string
+  /** The secret of one-time codes, or a text of another form. */
+  readonly otp: string
+  /** Folders, vaults, collections. */
+  readonly groups: readonly string[]
 }
+
+/** What a program writes instead of a value. */
+export interface Habits {
+  /** A text that refers to another entry's value. */
+  readonly reference?: RegExp
+  /** Addresses and folders that mean that there is none. */
+  readonly nothing?: readonly string[]
+  /** The start of notes that hold several values, a password among them. */
+  readonly structured?: RegExp
+  /** Of a folder's path: what stands before its name. */
+  readonly root?: RegExp
+}
+
+interface Marks { readonly isOwn?: boolean, readonly isDeleted?: boolean, readonly keepsGroups: boolean }
 
 /** Required fields must not be empty. */
 const NAMELESS = '-'
-/** KeePass writes a reference instead of a value. */
-const REFERENCE = /\{REF:[A-Z]@/i
 
-/** LastPass writes this without an address. */
-const NO_ADDRESS = ['http://', 'http://sn']
+/** Gives the kind if an entry has no place for the text, as for steam:// addresses of one-time codes. */
+function faultOf(field: 'otp' | 'grupo', text: string, kind: string): readonly string[] {
+  return text === '' || CREATE_SHAPE[field].fault(field, text) === undefined ? [] : [kind]
+}
 
 export function foreignRow(
-  line: number, foreign: Foreign, dropped: readonly string[],
-  { isOwn = false, isDeleted = false }: { readonly isOwn?: boolean, readonly isDeleted?: boolean } = {}
+  line: number, given: Foreign, dropped: readonly string[], { isOwn = false, isDeleted = false, keepsGroups }: Marks,
+  { reference, nothing = [], structured, root = /^$/ }: Habits = {}
 ): Row {
-  const { name, usuario, password, notas } = foreign
-  const url = NO_ADDRESS.includes(foreign.url) ? '' : foreign.url
-  const kinds = new Set(dropped)
-  const isReference = REFERENCE.test(password)
-  if (isReference || [name, usuario, url].some(text => REFERENCE.test(text))) kinds.add('reference to another entry')
-  if (password === '' || isReference) {
-    if (password === '') kinds.add('no password')
+  const { name, usuario, password, notas, otp } = given
+  const [url = '', ...urls] = given.urls.filter(text => text !== '' && !nothing.includes(text))
+  const [group = '', ...groups] = given.groups.filter(text => text !== '' && !nothing.includes(text))
+    .map(text => text.replace(root, '').trim()).filter(text => text !== '')
+  const refers = (text: string): boolean => reference?.test(text) === true
+  const isUsable = password !== '' && !refers(password)
+  const groupFault = keepsGroups ? faultOf('grupo', group, 'folder') : group === '' ? [] : ['folder']
+  const otpFault = faultOf('otp', otp, 'one-time code')
+  const kinds = new Set([
+    ...dropped, ...otpFault, ...groupFault,
+    ...urls.some(text => text !== url) ? ['further address'] : [],
+    ...groups.length > 0 ? ['further folder'] : [],
+    ...[name, usuario, password, url].some(refers) ? ['reference to another entry'] : []
+  ])
+  if (!isUsable) {
+    const isStructured = password === '' && structured?.test(notas) === true
+    if (password === '') kinds.add(isStructured ? 'note of several values, a password among them' : 'no password')
     if (url !== '') kinds.add('address')
-    if (notas !== '') kinds.add('note')
+    if (notas !== '' && !isStructured) kinds.add('note')
+    if (otp !== '') kinds.add('one-time code')
+    if (group !== '') kinds.add('folder')
     return { line, isOwn, entry: undefined, dropped: [...kinds] }
   }
-  const sistema = name || hostOf(url) || NAMELESS
-  const entry = { password, sistema, usuario: usuario || NAMELESS, ...url && { url }, ...notas && { notas } }
+  const entry = {
+    password, sistema: name || hostOf(url) || NAMELESS, usuario: usuario || NAMELESS,
+    ...url && { url }, ...notas && { notas }, ...group && groupFault.length === 0 && { grupo: group },
+    ...otp && otpFault.length === 0 && { otp }
+  }
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }
 
