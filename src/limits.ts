@@ -119,3 +119,5 @@ export const LIST_PAGE_ENTRIES: number = 64
 
 /** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
+/** The rows of an import, as JSON: it is one body on the socket, with some words around it. */
+export const MAX_IMPORT_BYTES: number = MAX_LOCAL_BODY_BYTES - 1024

@@ -56,7 +56,7 @@ const REFUSED: readonly (readonly [text: string | Buffer, fault: string])[] = [
   ['"x\r\ny"z', 'line 2, column 3: text after a closing quote'],
   ['🔑,ñb"c', 'line 1, column 5: a quote in a cell that does not begin with one'],
   ['a, "b"', 'line 1, column 4: a quote in a cell that does not begin with one'],
-  ['a,b\rc\r', 'line 2, column 1: 1 cells, where the first row has 2'],
+  ['a,b\rc\r', 'line 2, column 1: 1 cells, where the first row has 2; if its last cells are empty, add 1 comma at its end'],
   ['a,b\n\n"c\nd",e\nf,g,h', 'line 5, column 1: 3 cells, where the first row has 2'],
   [`a${',b'.repeat(1_000)}`, 'line 1, column 2000: more than 1000 cells'],
   [Buffer.from('a,b\nñ\xff,c', 'latin1'), 'line 2, column 1: a byte that is not UTF-8'],

@@ -14,7 +14,7 @@ test('an export is written in short pieces, also of entries that are too large f
     bytes += text.length
   }
   assert.equal(bytes, entries.length * long.length)
-  const writer = { head: '[', row: ({ id }: { readonly id: number }) => String(id), between: ',', tail: ']' }
+  const writer = { head: () => '[', row: ({ id }: { readonly id: number }) => String(id), between: ',', tail: ']' }
   assert.equal([...textsOf(entries.slice(0, 3), writer)].join(''), '[1,2,3]')
   assert.equal([...textsOf([], writer)].join(''), '[]')
 })

@@ -5,8 +5,10 @@ import test from 'node:test'
 import { readSource } from '../../src/parts/operator/transfer/import-formats.ts'
 import type { Row } from '../../src/parts/operator/transfer/import-row.ts'
 
-function sourceOf(text: string | Buffer): { readonly format: string, readonly rows: readonly Row[] } {
-  const { format, rows } = readSource(Buffer.from(text as string))
+function sourceOf(
+  text: string | Buffer, keepsGroups = false
+): { readonly format: string, readonly rows: readonly Row[] } {
+  const { format, rows } = readSource(Buffer.from(text as string), keepsGroups)
   return { format, rows: [...rows] }
 }
 
@@ -66,8 +68,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Bitwarden', end: '\n',
-    loses: { 2: ['folder'], 3: ['no password', 'note', 'other field'], 6: ['one-time code'] },
-    more: { 2: ['https://twitter.com,https://x.com'], 6: ['example.org/login'] },
+    loses: { 2: ['folder', 'further address'], 3: ['no password', 'note', 'other field'], 6: ['one-time code'] },
+    more: { 2: ['https://twitter.com'], 6: ['example.org/login'] },
     lines: [
       'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
       'Social,1,login,Twitter,,,0,"https://twitter.com,https://x.com",me@example.com,password123,',
@@ -90,7 +92,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'KeePassXC', end: '\n',
-    loses: { 2: ['folder'], 3: ['folder'], 4: ['folder', 'no password'] },
+    loses: { 3: ['folder'], 4: ['no password'] },
     more: { 2: ['https://k.org', 'n "q"'] },
     lines: [
       '"Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"',
@@ -102,7 +104,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: '1Password', end: '\n',
-    loses: { 2: ['folder', 'one-time code'], 3: ['archived'] },
+    loses: { 2: ['one-time code', 'tag'], 3: ['archived'] },
     more: { 2: ['https://github.com', 'ssh note'], 3: ['https://www.example.org/a'] },
     lines: [
       'Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes',
@@ -239,7 +241,7 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
     login: { uris: [], username: 'u', password: 'p', totp: 'otpauth://totp/x', fido2Credentials: [{}] }
   })
   assert.deepEqual(sourceOf(JSON.stringify({ encrypted: false, items: [kept] })).rows.map(({ dropped }) => dropped),
-    [['other field', 'former password', 'folder', 'archived', 'one-time code', 'passkey']])
+    [['other field', 'former password', 'archived', 'passkey', 'folder', 'one-time code']])
   const { items, ...others } = BITWARDEN
   assert.equal(sourceOf(`\ufeff${JSON.stringify({ items, more: { items: [1] }, ...others })}`).rows.length, items.length)
   assert.deepEqual(sourceOf('{"encrypted":false,"items":[]}').rows, [])

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { readdirSync, readFileSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { MAX_IMPORT_BYTES } from '../../src/parts/operator/transfer/transfer-commands.ts'
+import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
 import { MAX_ENTRY_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/entry.ts'
 import { atTerminal, done, initialized, refused } from '../support/admin.ts'
@@ -170,7 +170,7 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   writeFileSync(`${path}.part`, 'of somebody else')
   await refused(folder, `export --output ${path}`, 2, /no terminal .* --yes/)
   await refused(folder, 'export --yes', 2, /--output FILE, or --output -/)
-  await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl, csv or bitwarden$/m)
+  await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl, csv, bitwarden or chrome$/m)
   await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 has a character that CSV cannot contain/)
   await refused(folder, `export --output ${join(place, 'none', 'x')} --yes`, 1, /there is no file or folder .*none$/m)
   const { code, seen } = await atTerminal(folder, `export --output ${path}`, [['Type yes', 'y']])
@@ -183,6 +183,54 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   await refused(folder, `export --output ${path} --yes`, 1, /exists already/)
   assert.deepEqual(readdirSync(place), ['export', 'export.part'])
   assert.equal(readFileSync(`${path}.part`, 'utf8'), 'of somebody else')
+})
+
+test('the largest import is taken beside a service as it is without one', async t => {
+  const { folder, stop } = await startProgram(t)
+  const row = (n: number): string => JSON.stringify({ password: `${n}`.padEnd(10_000, '-'), sistema: 's', usuario: 'u' })
+  const bytes = (n: number): number => JSON.stringify({ ...JSON.parse(row(n)), status: 1, isOwn: false }).length + 1
+  const rows: string[] = []
+  for (let sum = bytes(1); sum <= MAX_IMPORT_BYTES; sum += bytes(rows.length + 1)) rows.push(row(rows.length + 1))
+  const file = fileOf(t, rows.join('\n'))
+  const more = fileOf(t, [...rows, row(0)].join('\n'))
+  for (const isThere of [true, false]) {
+    if (!isThere) await stop()
+    const fault = new RegExp(`line ${rows.length + 1}: .* \\(${MAX_IMPORT_BYTES} bytes\\); split the file`)
+    await refused(folder, `import ${more}`, 1, fault)
+    assert.match(await done(folder, `import ${file} --dry-run --json`), new RegExp(`"wouldMake":${rows.length}`))
+  }
+})
+
+test('an export for browsers comes back as it was, but for what it has no place for, which is said', async t => {
+  const folder = await initialized(t)
+  await done(folder, `import ${fileOf(t, [
+    { password: 'a,"b"', sistema: 'Shop', usuario: 'ann', url: 'https://a.example/', notas: 'two\nlines' },
+    { password: '=1', sistema: 'Mail', usuario: 'bob', grupo: 'Ops', otp: 'JBSWY3DPEHPK3PXP' },
+    { password: 'gone', sistema: 'Old', usuario: 'bob', status: 0 }
+  ].map(one => JSON.stringify(one)).join('\n'))}`)
+  const path = join(freshFolder(t), 'passwords.csv')
+  const said = await done(folder, `export --output ${path} --format chrome --yes`)
+  assert.match(said, /2 entries as chrome/)
+  assert.match(said, /^not written: .*group.*: 1$/m)
+  assert.match(said, /^not written: .*one-time codes.*: 1$/m)
+  assert.equal(readFileSync(path, 'utf8'), 'name,url,username,password,note\r\n' +
+    'Shop,https://a.example/,ann,"a,""b""","two\nlines"\r\nMail,"",bob,=1,""\r\n')
+  const other = await initialized(t)
+  assert.match(await done(other, `import ${path}`), /^format +Chrome\n/)
+  assert.deepEqual(await entriesOf(other), [
+    { id: 1, password: 'a,"b"', sistema: 'Shop', usuario: 'ann', url: 'https://a.example/', notas: 'two\nlines', status: 1 },
+    { id: 2, password: '=1', sistema: 'Mail', usuario: 'bob', status: 1 }
+  ])
+})
+
+test('an export as Bitwarden comes back with its groups and one-time codes', async t => {
+  const [folder, other] = [await initialized(t), await initialized(t)]
+  const row = { password: 'p', sistema: 'Mail', usuario: 'bob', grupo: 'Ops', otp: 'JBSWY3DPEHPK3PXP' }
+  await done(folder, `import ${fileOf(t, JSON.stringify(row))}`)
+  const path = join(freshFolder(t), 'b.json')
+  await done(folder, `export --output ${path} --format bitwarden --yes`)
+  await done(other, `import ${path}`)
+  assert.deepEqual(await entriesOf(other), [{ id: 1, ...row, status: 1 }])
 })
 
 test('a file with any error imports nothing, nor does a dry run', async t => {

@@ -6,6 +6,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../../../errors.ts'
+import { counted } from '../../../log.ts'
 
 /** `line` is where the row begins, from 1. */
 export interface CsvRow {
@@ -32,14 +33,20 @@ export function * readCsv(
     const { cells, end } = readRow(text, at, separator, hasBackslashes)
     if (end > at) {
       columns ??= cells.length
-      const { length } = cells
-      if (length !== columns) throw malformed(text, at, `${length} cells, where the first row has ${columns}`)
+      if (cells.length !== columns) throw malformed(text, at, lengthFault(cells.length, columns, separator))
       yield { line, cells }
     }
     const next = end + (text.startsWith('\r\n', end) ? 2 : 1)
     line += linesOf(text.slice(at, next)).length - 1
     at = next
   }
+}
+
+function lengthFault(length: number, columns: number, separator: Separator): string {
+  const fault = `${length} cells, where the first row has ${columns}`
+  if (length > columns) return fault
+  const name = { ',': 'comma', ';': 'semicolon', '\t': 'tab' }[separator]
+  return `${fault}; if its last cells are empty, add ${counted(columns - length, name)} at its end`
 }
 
 /** Ends with CR LF. A cell must not have lone surrogates: UTF-8 has none. */

@@ -1,11 +1,11 @@
 /** `import` and `export`. */
-import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { eitherOf } from '../../../core-settings.ts'
 import { disk } from '../../../journal/files.ts'
-import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../../limits.ts'
+import { MAX_ENTRY_BYTES, MAX_IMPORT_BYTES } from '../../../limits.ts'
 import { counted } from '../../../log.ts'
+import { FIELDS } from '../../../store/entry.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import type { ImportRow } from '../../operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
@@ -17,11 +17,8 @@ import type { Source } from './import-row.ts'
 /** Most of what other programs write is not imported. */
 const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
-/** An import is one record of JSON. */
-export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
-
-assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
-assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
+/** Of `isOwn` in a row. */
+const IS_OWN_BYTES = ',"isOwn":false'.length
 
 const NAMED_LINES = 20
 
@@ -43,12 +40,12 @@ function readRows({ rows, unit }: Source): Read {
     }
     if (entry === undefined) { read.skipped.push(line); continue }
     const own = Buffer.byteLength(JSON.stringify(entry)) + 1
-    bytes += own
+    bytes += own + IS_OWN_BYTES
     if (own > MAX_ENTRY_BYTES) {
       throw new OperatorError(`${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
     }
     if (bytes > MAX_IMPORT_BYTES) {
-      throw new OperatorError(`${unit} ${line}: up to here it is more than one import can take; split the file`)
+      throw new OperatorError(`${unit} ${line}: up to here it is more than one import can take (${MAX_IMPORT_BYTES} bytes); split the file`)
     }
     read.rows.push({ line, row: { ...entry, isOwn } })
   }
@@ -82,7 +79,8 @@ function idsFrom(first: number | undefined, count: number): string {
 async function importFile(context: Context): Promise<void> {
   const { flags, terminal, positionals: [file = ''] } = context
   const { readSource } = await import('./import-formats.ts')
-  const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
+  const bytes = file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file))
+  const source = readSource(bytes, flags['no-groups'] !== true)
   const { rows, skipped, notKept } = readRows(source)
   const keeps = flags['keep-duplicates'] === true
   const isTrial = flags['dry-run'] === true
@@ -131,8 +129,12 @@ async function exportFile(context: Context): Promise<void> {
   if (output === '-') return write(text => terminal.pass(text))
   await makeFile(output, file => write(text => file.write(text)))
   const path = resolve(output)
-  const written = counted(entries.length, 'entry', 'entries')
-  terminal.show({ path, format, entries: entries.length }, `${path}: ${written} as ${format}, in plain text`)
+  const lacking = (writer.lacks ?? []).map(field => [field, entries.filter(entry => entry[field]).length] as const)
+    .filter(([, count]) => count > 0)
+  terminal.show({ path, format, entries: entries.length, notWritten: Object.fromEntries(lacking) }, [
+    `${path}: ${counted(entries.length, 'entry', 'entries')} as ${format}, in plain text`,
+    ...lacking.map(([field, count]) => `not written: ${FIELDS[field].help}: ${count}`)
+  ])
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -140,7 +142,8 @@ export const COMMANDS: readonly Command[] = [
     name: 'import', positionals: ['FILE'],
     options: {
       'dry-run': { help: 'say what would be made, and make nothing' },
-      'keep-duplicates': { help: 'also make entries that exist already' }
+      'keep-duplicates': { help: 'also make entries that exist already' },
+      'no-groups': { help: 'put no entry into a group; without it, folders and vaults become groups' }
     },
     help: 'makes entries, all or none, from what a browser, a password manager or export wrote; - is standard input',
     examples: ['import export.csv --dry-run', 'import export.csv'],
