@@ -213,8 +213,9 @@ function columnsIn(columns: string, names: readonly string[]): readonly string[]
 
 /** Shows known columns only: another could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
-  const known = new Set([...PLAIN_COLUMNS.flat(), ...FORMATS.flatMap(({ first = '', mark = '', name, url, usuario, password }) =>
-    [first, mark, name, url, usuario, password].join('|').split('|'))])
+  const ofFormats = FORMATS.flatMap(({ first = '', mark = '', name, url, usuario, password }) =>
+    [first, mark, name, url, usuario, password].join('|').split('|'))
+  const known = new Set([...PLAIN_COLUMNS.flat(), ...ofFormats])
   known.delete('')
   if (!names.some(name => known.has(name))) return unknown('its first line names no known column')
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')

@@ -45,7 +45,8 @@ function readRows({ rows, unit }: Source): Read {
       throw new OperatorError(`${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
     }
     if (bytes > MAX_IMPORT_BYTES) {
-      throw new OperatorError(`${unit} ${line}: up to here it is more than one import can take (${MAX_IMPORT_BYTES} bytes); split the file`)
+      const most = `more than one import can take (${MAX_IMPORT_BYTES} bytes)`
+      throw new OperatorError(`${unit} ${line}: up to here it is ${most}; split the file`)
     }
     read.rows.push({ line, row: { ...entry, isOwn } })
   }
