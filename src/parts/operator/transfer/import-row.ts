@@ -67,7 +67,8 @@ export function foreignRow(
     .map(text => text.replace(root, '').trim()).filter(text => text !== '')
   const refers = (text: string): boolean => reference?.test(text) === true
   const isUsable = password !== '' && !refers(password)
-  const groupFault = keepsGroups ? faultOf('grupo', group, 'folder') : group === '' ? [] : ['folder']
+  const isKept = keepsGroups && faultOf('grupo', group, 'folder').length === 0
+  const groupFault = isKept || group === '' ? [] : ['folder']
   const otpFault = faultOf('otp', otp, 'one-time code')
   const kinds = new Set([
     ...dropped, ...otpFault, ...groupFault,
