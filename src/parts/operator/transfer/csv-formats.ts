@@ -84,8 +84,8 @@ export const FORMATS: readonly Format[] = [
   }
 ]
 /** In lower case. */
-export const SYSTEMS = ['sistema', 'system', 'title']
-export const USERS = ['usuario', 'user', 'username']
+export const SYSTEMS: readonly string[] = ['sistema', 'system', 'title']
+export const USERS: readonly string[] = ['usuario', 'user', 'username']
 export const PLAIN_COLUMNS: readonly (readonly string[])[] = [SYSTEMS, ['url'], USERS, ['password']]
 const NOTES = ['note', 'notes', 'comment', 'comments', 'extra', 'notas']
 /** In lower case; other programs write no secrets there. */
