@@ -7,7 +7,7 @@ import { Failure } from './errors.ts'
 import { peerOf } from './http/client.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
 import { BUSY, statusReply, type Reply } from './http/reply.ts'
-import { sendReply } from './http/send.ts'
+import { respond } from './http/sending.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
@@ -218,7 +218,7 @@ function embedded(
       }
       const whole = wholeTarget(prefix, request)
       const target = below(prefix, whole)
-      const answer = (reply: Reply): void => sendReply(response, reply, [], pipeline.isStopping())
+      const answer = (reply: Reply): void => respond(response, reply, [], pipeline.isStopping())
       if (target === undefined) return answer(statusReply(404))
       // The page's relative links need the slash.
       if (!whole.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })

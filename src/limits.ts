@@ -35,6 +35,8 @@ export const ANSWER_BYTES_PER_SECOND: number = 16 * 1024
 /** Answers not yet taken, beside the newest; above: the oldest is cut. */
 export const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
 export const TIMEOUT_CHECK_MS: number = 5_000
+/** Between two looks for readers below `ANSWER_BYTES_PER_SECOND`, if a connection has to give way. */
+export const SLOW_READER_LOOK_MS: number = 1_000
 /** Above: a connection that waits for a head gives way. */
 export const MAX_CONNECTIONS: number = 16_384
 /** Descriptors kept for the process's files. */

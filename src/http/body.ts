@@ -1,20 +1,17 @@
 /** A request's body: read, parsed, validated, and bounded. */
 import { Buffer } from 'node:buffer'
-import { IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import {
   MAX_BODIES_BYTES, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_SMALL_PIECES, SMALL_PIECE_BYTES
 } from '../limits.ts'
 import { check, type Given, type Shape } from '../store/validate.ts'
 import type { Head } from './head.ts'
 import { parseJsonObject } from './json.ts'
+import { ListenerRequest } from './node-http.ts'
 import {
-  BUSY, CLIENT_GONE, FRAGMENTED, invalid, READ_BEFORE, statusReply, TOO_LARGE, UNSUPPORTED, type Refused,
-  type Reply
+  BUSY, CLIENT_GONE, FRAGMENTED, invalid, READ_BEFORE, statusReply, TOO_LARGE, UNSUPPORTED, type Reply
 } from './reply.ts'
-import { sendContinue } from './send.ts'
-
-/** The event of a body that breaks off. */
-export const BROKEN = 'broken'
 
 /** A missing body is an empty object. Throws replies. */
 export async function bodyOf(
@@ -30,7 +27,8 @@ export async function bodyOf(
     return value
   }
   if (isBegun(request)) throw READ_BEFORE
-  if (head.expect !== undefined) sendContinue(response)
+  // For a host, node:http or the host itself has said so.
+  if (head.expect !== undefined && request instanceof ListenerRequest) response.writeContinue()
   const body = await readBody(request, maxBytes)
   if (body.length === 0) return validated(shape, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, 1) // no route takes values that nest
@@ -44,77 +42,121 @@ function validated(shape: Shape, given: Given): unknown {
   return checked.value
 }
 
-/** It can drop a body before its stream: 64 KiB may be 10,000 chunks, each of which costs. */
-export class ListenerRequest extends IncomingMessage {
-  isDiscarded = false
-
-  override push(piece: Buffer | null): boolean {
-    return this.isDiscarded && piece !== null ? true : super.push(piece)
-  }
-}
-
 export function discard(request: IncomingMessage): void {
   if (request instanceof ListenerRequest) request.isDiscarded = true
   request.resume()
 }
 
-/** The refusals of bodies being read, the oldest first, and their bytes in all. */
-const reading = new Set<(refusal: Reply) => void>()
-let readingBytes = 0
+/** Bodies being read, the oldest first. */
+const readings = new Set<Reading>()
+let heldBytes = 0
 
 /** Rejects with a reply. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (request.destroyed) return reject(CLIENT_GONE)
-    const { socket, headers: { 'content-length': promised } } = request
-    let body = Buffer.alloc(0)
-    let bytes = 0
-    let pieces = 0
-    const leave = (): void => {
-      request.off('data', take).off('end', whole).off(BROKEN, broken).off('close', gone)
-      socket.off('close', gone).off('end', cut)
-      reading.delete(refuse)
-      readingBytes -= body.length
-      body = Buffer.alloc(0)
-    }
-    const refuse = (refusal: Reply): void => {
-      if (!reading.has(refuse)) return
-      leave()
-      discard(request)
-      reject(refusal)
-    }
-    const gone = (): void => refuse(CLIENT_GONE)
-    const cut = (): void => { if (!request.complete) gone() } // node:http accepts a cut behind an offer to upgrade
-    const broken = (why: Refused | 'gone'): void => {
-      refuse(why === 'gone' ? CLIENT_GONE : { ...statusReply(why), isLast: true })
-    }
-    const take = (piece: Buffer | string): void => {
-      if (typeof piece === 'string') return refuse(READ_BEFORE) // middleware has set an encoding meanwhile
-      const at = bytes
-      bytes += piece.length
-      if (bytes > maxBytes) return refuse(TOO_LARGE)
-      if (++pieces > MAX_SMALL_PIECES && bytes < pieces * SMALL_PIECE_BYTES) return refuse(FRAGMENTED)
-      if (bytes > body.length) {
-        const larger = at === 0 ? piece : Buffer.allocUnsafeSlow(Math.min(2 * bytes, maxBytes))
-        body.copy(larger, 0, 0, at)
-        readingBytes += larger.length - body.length
-        body = larger
-      }
-      if (at > 0) piece.copy(body, at)
-      // The slowest body gives way: an honest client sends its body at once.
-      for (const [oldest] of [reading]) if (readingBytes > MAX_BODIES_BYTES) oldest?.({ ...BUSY, isLast: true })
-    }
-    const whole = (): void => {
-      if (!reading.has(refuse)) return
-      const read = body.subarray(0, bytes)
-      leave()
-      if (promised === undefined || bytes === Number(promised)) resolve(read)
-      else reject(READ_BEFORE) // middleware has read a part
-    }
-    reading.add(refuse)
-    request.on('data', take).on('end', whole).on(BROKEN, broken).on('close', gone).resume() // a host may have paused it
-    socket.on('close', gone).on('end', cut) // the request is silent if a host has answered it
+    if (request.destroyed) reject(CLIENT_GONE)
+    else new Reading(request, maxBytes, resolve, reject).begin()
   })
+}
+
+/** One body being read. It ends once: whole, or refused. */
+class Reading {
+  readonly #request: IncomingMessage
+  readonly #socket: Socket
+  readonly #maxBytes: number
+  readonly #resolve: (body: Buffer) => void
+  readonly #reject: (refusal: Reply) => void
+  /** Grows by doubling; the first `#bytes` are filled. */
+  #held = Buffer.alloc(0)
+  #bytes = 0
+  #pieces = 0
+
+  constructor(
+    request: IncomingMessage, maxBytes: number, resolve: (body: Buffer) => void, reject: (refusal: Reply) => void
+  ) {
+    this.#request = request
+    this.#socket = request.socket
+    this.#maxBytes = maxBytes
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  begin(): void {
+    readings.add(this)
+    if (this.#request instanceof ListenerRequest) this.#request.onBroken = this.#onBroken
+    // A host may have paused it.
+    this.#request.on('data', this.#onPiece).on('end', this.#onWhole).on('close', this.#onGone).resume()
+    // If a host has answered the request, only the socket tells.
+    this.#socket.on('close', this.#onGone).on('end', this.#onCut)
+  }
+
+  readonly #onPiece = (piece: Buffer | string): void => {
+    if (typeof piece === 'string') return this.refuse(READ_BEFORE) // middleware has set an encoding meanwhile
+    const bytes = this.#bytes + piece.length
+    if (bytes > this.#maxBytes) return this.refuse(TOO_LARGE)
+    if (++this.#pieces > MAX_SMALL_PIECES && bytes < this.#pieces * SMALL_PIECE_BYTES) return this.refuse(FRAGMENTED)
+    this.#add(piece)
+    makeRoom()
+  }
+
+  #add(piece: Buffer): void {
+    const bytes = this.#bytes + piece.length
+    if (this.#bytes === 0) {
+      this.#hold(piece)
+    } else {
+      if (bytes > this.#held.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(2 * bytes, this.#maxBytes))
+        this.#held.copy(larger, 0, 0, this.#bytes)
+        this.#hold(larger)
+      }
+      piece.copy(this.#held, this.#bytes)
+    }
+    this.#bytes = bytes
+  }
+
+  #hold(held: Buffer): void {
+    heldBytes += held.length - this.#held.length
+    this.#held = held
+  }
+
+  readonly #onWhole = (): void => {
+    if (!readings.has(this)) return
+    const body = this.#held.subarray(0, this.#bytes)
+    const { 'content-length': promised } = this.#request.headers
+    this.#end()
+    if (promised === undefined || body.length === Number(promised)) this.#resolve(body)
+    else this.#reject(READ_BEFORE) // middleware has read a part
+  }
+
+  readonly #onGone = (): void => this.refuse(CLIENT_GONE)
+  /** node:http accepts a cut behind an offer to upgrade. */
+  readonly #onCut = (): void => { if (!this.#request.complete) this.refuse(CLIENT_GONE) }
+  readonly #onBroken: ListenerRequest['onBroken'] = why =>
+    this.refuse(why === 'gone' ? CLIENT_GONE : { ...statusReply(why), isLast: true })
+
+  /** Does nothing once the reading has ended. */
+  refuse(refusal: Reply): void {
+    if (!readings.has(this)) return
+    this.#end()
+    discard(this.#request)
+    this.#reject(refusal)
+  }
+
+  #end(): void {
+    if (this.#request instanceof ListenerRequest) this.#request.onBroken = undefined
+    this.#request.off('data', this.#onPiece).off('end', this.#onWhole).off('close', this.#onGone)
+    this.#socket.off('close', this.#onGone).off('end', this.#onCut)
+    readings.delete(this)
+    this.#hold(Buffer.alloc(0))
+  }
+}
+
+/** The slowest bodies give way, until the rest fits: an honest client sends its body at once. */
+function makeRoom(): void {
+  for (const oldest of readings) {
+    if (heldBytes <= MAX_BODIES_BYTES) return
+    oldest.refuse({ ...BUSY, isLast: true })
+  }
 }
 
 function isBegun(request: IncomingMessage): boolean {

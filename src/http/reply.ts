@@ -1,5 +1,5 @@
 /** Replies, ready to send, and the replies that belong to no route. */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
@@ -136,6 +136,16 @@ export function corsFields(origin: string | undefined, allowed: ReadonlySet<stri
     'Vary', 'Origin', 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
     'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
   ]
+}
+
+/** Names and values in turn. A 204 has no length (RFC 9110 §8.6). */
+export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
+  const fields: string[] = []
+  if (body !== undefined) fields.push('Content-Type', kind.type, 'Content-Length', String(Buffer.byteLength(body)))
+  fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
+  for (const part of headers) fields.push(part)
+  for (const part of extra) fields.push(part)
+  return fields
 }
 
 export function isReply(thrown: unknown): thrown is Reply {

@@ -5,17 +5,19 @@ import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
 import type { Commits } from '../store/store.ts'
 import { covers, type Session } from '../store/users.ts'
-import { bodyKind, bodyOf, discard, isRestShort, ListenerRequest } from './body.ts'
+import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import {
   clientAddress, clientKey, isFromOtherSite, isHostAllowed, isTrusted, peerOf, type AddressSet, type Peer
 } from './client.ts'
+import { endBehindAnswer } from './ending.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
+import { ListenerRequest } from './node-http.ts'
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
 import { failureReply, statusReply, type Reply } from './reply.ts'
 import { isUnrecorded, recorded } from './recorded.ts'
 import type { Found, Route, Router } from './route.ts'
-import { endWith, sendReply } from './send.ts'
+import { respond } from './sending.ts'
 
 /** An undefined option skips its step. */
 export interface PipelineOptions {
@@ -78,7 +80,7 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
       count(options, asked)
       throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
     }
-    if (head.upgrade !== undefined) endWith(response) // none is supported; some Nodes read on behind the offer
+    if (head.upgrade !== undefined) endBehindAnswer(response) // none is supported; some Nodes read on behind the offer
     assertHttps(options, asked, head)
     assertOwnPage(options, asked, head)
     answerPreflight(options, asked, head)
@@ -189,7 +191,7 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
   // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
-  sendReply(response, reply, extraFields(options, asked), isLast)
+  respond(response, reply, extraFields(options, asked), isLast)
   return reply.status
 }
 

@@ -247,11 +247,11 @@ test('what is no id is that of no entry, in every operation, before and after a 
   }
 })
 
-for (const [name, isTold] of [['says 100 by itself', false], ['leaves that to the service', true]] as const) {
+for (const [name, isTold] of [['leaves that to node:http', false], ['listens for that and says it', true]] as const) {
   test(`a client that asks whether to send its body is told so once by a server that ${name}`, async t => {
     const service = await inMemory(t)
     const server = createServer()
-    if (isTold) server.on('checkContinue', service.handle)
+    if (isTold) server.on('checkContinue', (request, response) => { response.writeContinue(); service.handle(request, response) })
     const client = await connectRaw(t, await serverOf(t, service.handle, server))
     const body = JSON.stringify(ENTRY)
     const whole = message('POST', '/api/createPassword', body, ['Expect: 100-continue'])

@@ -1,11 +1,12 @@
 /** A body is handed on once, whatever follows what ended it. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { IncomingMessage } from 'node:http'
+import { connect, Socket } from 'node:net'
 import { test } from 'node:test'
 import { MAX_BODIES_BYTES } from '../../src/limits.ts'
 import { readBody } from '../../src/http/body.ts'
-import { listen, type IncomingMessage } from '../../src/http/listener.ts'
+import { listen } from '../../src/http/listener.ts'
 import type { Reply } from '../../src/http/reply.ts'
 import { until } from '../support/program.ts'
 import { atEnd } from '../support/service.ts'
@@ -72,4 +73,21 @@ test('whatever becomes of a body, its room is given back: more come, one after t
   for (let n = 0; n < times; n++) await leave()
   for (let n = 0; n < times; n++) assert.equal(await post(body), '60000')
   await until('the clients that left to be forgotten', () => listener.connections() < 10)
+})
+
+test('however small the oldest bodies are, as many give way as it takes for the rest to fit', async () => {
+  const held = new Map<IncomingMessage, number>()
+  const begin = async (bytes: number): Promise<void> => {
+    const request = new IncomingMessage(new Socket())
+    held.set(request, bytes)
+    void readBody(request, MAX_BYTES).catch(() => held.delete(request))
+    request.push(Buffer.alloc(bytes))
+  }
+  const large = 64 * 1024
+  for (let n = 0; n < 2_000; n++) await begin(1)
+  for (let n = 0; n < 2_000; n++) await begin(large)
+  await new Promise(resolve => setImmediate(resolve))
+  const bytes = [...held.values()].reduce((sum, one) => sum + one, 0)
+  assert.ok(bytes <= MAX_BODIES_BYTES && bytes > MAX_BODIES_BYTES - 2 * large, `${bytes} bytes are held`)
+  for (const request of held.keys()) request.destroy()
 })

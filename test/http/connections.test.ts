@@ -8,8 +8,9 @@ import { connect, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { parseAddressSet } from '../../src/http/client.ts'
-import { Connections, listen, type Handle, type Listener } from '../../src/http/listener.ts'
-import { sendReply } from '../../src/http/send.ts'
+import { Connections, type Handle } from '../../src/http/connections.ts'
+import { listen, type Listener } from '../../src/http/listener.ts'
+import { respond } from '../../src/http/sending.ts'
 import { SHUTDOWN_SWEEP_MS } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { heapMiB } from '../support/heap.ts'
@@ -130,7 +131,7 @@ for (const isTls of [false, true]) {
       const port = await serve(t, (request, response) => {
         seen += `${request.url} `
         count++
-        sendReply(response, { status: 200, body: `${body}${request.url} ` }, [], false)
+        respond(response, { status: 200, body: `${body}${request.url} ` }, [], false)
       }, isTls)
       const socket = await open(t, port, isTls)
       socket.pause()
@@ -161,7 +162,7 @@ for (const isTls of [false, true]) {
     const seen: string[] = []
     const port = await serve(t, (request, response) => {
       seen.push(request.url!)
-      sendReply(response, { status: 204 }, [], false) // so node:http ends the connection, whatever was agreed
+      respond(response, { status: 204 }, [], false) // so node:http ends the connection, whatever was agreed
     }, isTls)
     const requests = ['/first', '/second'].map(path => `GET ${path} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n`)
     for (let n = 0; n < 5; n++) {
@@ -174,7 +175,7 @@ for (const isTls of [false, true]) {
 
   test(`${over}: the last answer arrives, however much the client still sends`, async t => {
     const port = await serve(t, (_request, response) => {
-      setTimeout(() => { sendReply(response, { status: 200, body: 'x'.repeat(200_000) }, [], false) }, 20)
+      setTimeout(() => { respond(response, { status: 200, body: 'x'.repeat(200_000) }, [], false) }, 20)
     }, isTls)
     for (let n = 0; n < 10; n++) {
       const socket = await open(t, port, isTls)
@@ -215,7 +216,7 @@ test('another client is answered before all is parsed that one pipelines on many
 test('what comes behind an answer that is being read waits for its end', async t => {
   let answers = 0
   const port = await serve(t, (_request, response) => {
-    sendReply(response, { status: 200, body: Buffer.alloc(++answers === 1 ? 40_000_000 : 8_000) }, [], false)
+    respond(response, { status: 200, body: Buffer.alloc(++answers === 1 ? 40_000_000 : 8_000) }, [], false)
   })
   const client = await open(t, port)
   client.pause().write(Buffer.concat([message('GET', '/'), message('GET', '/')]))
@@ -230,7 +231,7 @@ for (const laterMs of [0, 200]) {
   test(`a long answer arrives whole where a CONNECT came behind its request, decided after ${laterMs} ms`, async t => {
     const port = await serve(t, (_request, response) => {
       const answer = (): void => {
-        sendReply(response, { status: 200, body: Buffer.alloc(400 * 60_000) }, [], false)
+        respond(response, { status: 200, body: Buffer.alloc(400 * 60_000) }, [], false)
       }
       if (laterMs === 0) answer()
       else setTimeout(answer, laterMs)
@@ -290,7 +291,7 @@ test('who ends its side in a body that was refused while it was read is let go a
 })
 
 test('a client that stays, silent or now and then with a byte, behind an answer that ends its connection is let go', async t => {
-  const listener = await listening(t, (_request, response) => sendReply(response, { status: 200, body: 'x' }, [], true))
+  const listener = await listening(t, (_request, response) => respond(response, { status: 200, body: 'x' }, [], true))
   for (const isSilent of [true, false]) {
     const client = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {}).resume()
     t.after(() => { client.destroy() })
@@ -319,14 +320,14 @@ function places(most: number) {
   const connections = new Connections(() => {}, false, most, { trustedProxies: parseAddressSet(['fd00::5']) })
   const accept = (remoteAddress = '127.0.0.1'): Socket => {
     const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress })
-    connections.accept(socket)
+    connections.onConnection(socket)
     return socket
   }
   const ask = (socket: Socket): ServerResponse => {
     const response = new ServerResponse(Object.assign(new IncomingMessage(socket), { complete: true }))
     response.shouldKeepAlive = true
     response.assignSocket(socket)
-    connections.take(response.req, response)
+    connections.onRequest(response.req, response)
     return response
   }
   const answer = (socket: Socket): void => {

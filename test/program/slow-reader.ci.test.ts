@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { certificateFiles } from '../support/certificate.ts'
+import { DESCRIPTOR_RESERVE } from '../../src/limits.ts'
 import { memoryMiB } from '../support/outside.ts'
-import { programWithin, startProgram, until } from '../support/program.ts'
+import { programWithin, SERVER, startProgram, until } from '../support/program.ts'
 import { message } from '../support/raw.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -107,7 +108,7 @@ describe('a client that takes its time', { concurrency: true }, () => {
         setTimeout(() => socket.resume(), 400)
       })
       await until('its end', () => bytes > Number(/Content-Length: (\d+)/.exec(text)?.[1]))
-      assert.match(text, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=65\r\n/)
+      assert.deepEqual(text.slice(0, 500).match(/^(Keep-Alive|Connection): .*$/gm), ['Keep-Alive: timeout=65', 'Connection: keep-alive'])
       await new Promise(resolve => setTimeout(resolve, 2 * limits.ANSWER_TIMEOUT_MS))
       assert.match(await answerOn(socket, message('GET', '/healthz', undefined, ['Connection: close'])), /HTTP\/1\.1 200 OK/)
     })
@@ -150,4 +151,25 @@ test('readers of one long entry hold no copy of it each', async t => {
   const text = JSON.stringify({ passwords: { id: 1, ...fields, status: 1 }, status: 200 })
   assert.ok(answer.includes(`Content-Length: ${text.length}\r\n`))
   assert.equal(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))).passwords.password, fields.password)
+})
+
+test('when all connections are taken by clients that read nothing, those give way to newcomers', async t => {
+  const descriptors = 300
+  const command = ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, SERVER]
+  const { url, stop } = await startProgram(t, { command, flags: { journal: 'memory', 'max-body-bytes': '1000000' } })
+  const port = Number(new URL(url).port)
+  for (let n = 0; n < ENTRIES; n++) assert.match(await answerOn(connectTcp(port), CREATE), /^HTTP\/1\.1 200 /)
+  const readers: Socket[] = []
+  for (let n = 0; n < descriptors - DESCRIPTOR_RESERVE; n++) {
+    const socket = connectTcp(port).on('error', () => {})
+    t.after(() => socket.destroy())
+    await once(socket, 'connect')
+    socket.pause().write(message('GET', '/api/listPassword'))
+    readers.push(socket)
+  }
+  const newcomer = (): Promise<string> =>
+    answerOn(connectTcp(port), message('GET', '/api/getPassword/1', undefined, ['Connection: close'])).catch(() => '')
+  await until('a newcomer is answered', async () => (await newcomer()).startsWith('HTTP/1.1 200 '))
+  for (let n = 0; n < 10; n++) assert.match(await newcomer(), /^HTTP\/1\.1 200 /, 'one gives way for each')
+  await stop()
 })

@@ -48,7 +48,7 @@ export function opened(folder: string): () => Promise<void> {
     if (--openServices > 0) return // the timers of others cannot be told from its own
     const files = (): string[] => existsSync(folder) ? readdirSync(folder).filter(isLeftFile) : []
     // The look at unsent answers is the process's own, and ends by itself.
-    const left = (): string[] => timersOf(new Set()).filter(line => !line.includes('/http/send.'))
+    const left = (): string[] => timersOf(new Set()).filter(line => !line.includes('/http/sending.'))
     await settled(() => ({ timers: left(), files: files() }), { timers: [], files: [] }, 'a service closed')
   }
 }

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { listen } from '../../src/http/listener.ts'
-import { sendReply } from '../../src/http/send.ts'
+import { respond } from '../../src/http/sending.ts'
 import { ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, MAX_UNSENT_BYTES } from '../../src/limits.ts'
 import { leavesNothing } from '../support/left-over.ts'
 import { message } from '../support/raw.ts'
@@ -20,7 +20,7 @@ async function unread(t: Scope): Promise<(body: string | Buffer) => Promise<Sock
   const bodies: (string | Buffer)[] = []
   let asked: (socket: Socket) => void = () => {}
   const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response) => {
-    sendReply(response, { status: 200, body: bodies.shift()! }, [], false)
+    respond(response, { status: 200, body: bodies.shift()! }, [], false)
     asked(request.socket)
   })
   atEnd(t, () => listener.close(0))
