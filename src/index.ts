@@ -33,7 +33,7 @@ export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from './store/
 export interface Service {
   /** The active entries, ascending by id. */
   listPassword(): Promise<Entry[]>
-  /** Gives deleted entries too; undefined for an unknown id. */
+  /** Gives deleted entries too; undefined for an unknown id. Rejects with `input-invalid` if that is no integer. */
   getPassword(id: number): Promise<Entry | undefined>
   /** Resolves once the entry is durable. */
   createPassword(fields: EntryFields): Promise<Entry>
@@ -192,7 +192,7 @@ function embedded(
     },
     getPassword: async id => {
       await catchUp()
-      const given = idFrom(id)
+      const given = idOf(id)
       const entry = await told('getPassword', () => entries.get(given), found => found && given)
       return entry && answered(entry)
     },
@@ -202,12 +202,12 @@ function embedded(
       const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       if (known !== undefined) await catchUp() // an outdated copy would refuse it
-      const entry = await updateEntry(store, idFrom(id), wanted, null, {
+      const entry = await updateEntry(store, idOf(id), wanted, null, {
         isExpected, tells: { reader, operation: 'updatePassword' }
       })
       return entry && answered(entry)
     },
-    deletePassword: async id => deleteEntry(store, idFrom(id), null),
+    deletePassword: async id => deleteEntry(store, idOf(id), null),
     handle: (request, response) => {
       const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
       if (socket === null) return void response.destroy() // the host has destroyed it
@@ -230,10 +230,12 @@ function embedded(
   }
 }
 
-/** Ids may be texts; 0, which no entry has, stands for anything else. */
-function idFrom(id: unknown): number {
-  const number = Number(id)
-  return Number.isSafeInteger(number) && number > 0 ? number : 0
+/** A safe integer or its decimal text; anything else throws `input-invalid`. */
+function idOf(given: unknown): number {
+  const id = typeof given === 'string' ? Number(given) : given
+  if (Number.isSafeInteger(id) && String(given) === String(id)) return id as number
+  const why = 'The id field must be a safe integer or its decimal text.'
+  throw new Failure('input-invalid', why, { errors: { id: [why] } })
 }
 
 /** Frameworks may cut the prefix off `url`; `originalUrl` has it. */

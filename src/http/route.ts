@@ -91,7 +91,7 @@ export class Router {
       if (start === path.length) return undefined
       methods = this.#beforeId.get(path.slice(0, start))
       if (methods === undefined) return undefined
-      id = idFrom(path.slice(start))
+      id = idInPath(path.slice(start))
     }
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
     if (route !== undefined) return { route, id }
@@ -100,7 +100,7 @@ export class Router {
 }
 
 /** Percent-decoded (RFC 3986 §2.1) and canonical; otherwise 0. */
-function idFrom(segment: string): number {
+function idInPath(segment: string): number {
   try {
     const text = segment.includes('%') ? decodeURIComponent(segment) : segment
     return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0

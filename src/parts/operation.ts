@@ -3,6 +3,7 @@ import type { FileStat } from '../journal/files.ts'
 import type { JournalLocation, Status } from '../journal/journal.ts'
 import type { Issued, ListedToken, ListedUser } from '../store/accounts.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
+import type { Abilities, GivenGroups } from '../store/users.ts'
 import type { Events } from '../store/events.ts'
 
 /** An answer that is sent piece by piece. */
@@ -52,6 +53,9 @@ export interface Disclosed<T> { readonly found: T, readonly unrecorded?: string 
 /** The entry that a change was about, as it is after the change. */
 export type Named = { readonly id: number } & Pick<EntryFields, 'sistema' | 'usuario'>
 
+/** Of the names given, those that no entry, user or token has yet. */
+export interface NewGroups { readonly newGroups: readonly string[] }
+
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
@@ -66,12 +70,14 @@ interface Searched {
 interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
-  addUser: [Email & { password: string, name: string | undefined, abilities: Names }, ListedUser]
+  addUser: [Email & { password: string, name: string | undefined } & Rights, ListedUser & NewGroups]
   setPassword: [Email & { password: string }, {}]
-  changeUser: [Email & { name: string | undefined, abilities: Names }, {}]
+  changeUser: [Email & { name: string | undefined } & Rights, NewGroups]
   removeUser: [Email, {}]
   listTokens: [{}, readonly ListedToken[]]
-  issueToken: [Email & { abilities: Names, ttlMinutes: number | undefined, name: string | undefined }, Issued]
+  issueToken: [
+    Email & Rights & { ttlMinutes: number | undefined, name: string | undefined }, Issued & NewGroups
+  ]
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
   findEntries: [Searched, readonly Listed[]]
@@ -93,7 +99,7 @@ interface Operations {
   confirmRescue: [{ head: string }, {}]
 }
 
-type Names = readonly string[] | undefined
+type Rights = { readonly abilities: Abilities, readonly groups: GivenGroups }
 export type OperationName = keyof Operations
 export type Body<N extends OperationName> = Operations[N][0]
 export type Result<N extends OperationName> = Operations[N][1]

@@ -69,10 +69,11 @@ export class Terminal {
   }
 
   /** A terminal's width cuts the table. `none` goes to standard error, since scripts count lines. */
-  list(items: readonly object[], none: string, words: Words = {}): void {
+  /** `words`: headers that are no names of fields; `absent`: what a field means that a row lacks. */
+  list(items: readonly object[], none: string, words: Words = {}, absent: Words = {}): void {
     const { stdout } = this.#streams
     if (items.length === 0 && !this.#asJson) this.note(none)
-    else this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words))
+    else this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words, absent))
   }
 
   choices(items: readonly object[], words: Words): void {
@@ -232,11 +233,14 @@ export class Terminal {
 type Row = { readonly [name: string]: unknown }
 
 /** `room` is 0 if the terminal does not know its width. */
-function table(items: readonly object[], room: number, words: Words): string[] {
-  const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
-  const names = [...new Set(items.flatMap(item => Object.keys(item)))]
+function table(items: readonly object[], room: number, words: Words, absent: Words = {}): string[] {
+  const cell = (value: unknown, name: string): string =>
+    visible(Array.isArray(value) ? value.join(',') || 'none' : String(value ?? absent[name] ?? '-'))
+  // Columns in the order of the fullest row.
+  const fields = items.map(item => Object.keys(item)).sort((a, b) => b.length - a.length)
+  const names = [...new Set(fields.flat())]
   const header = names.map(name => (words[name] ?? name).toUpperCase())
-  const cells = items.map(item => names.map(name => cell((item as Row)[name])))
+  const cells = items.map(item => names.map(name => cell((item as Row)[name], name)))
   const rows = [header, ...cells].map(row => row.map(text => [...text]))
   const wanted = header.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))

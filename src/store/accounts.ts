@@ -172,7 +172,7 @@ export class Accounts {
    * `ttlMinutes` it never expires.
    */
   async issue(
-    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string, groups?: Groups
+    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string, groups?: GivenGroups
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
     this.#assertKnown(given.abilities)

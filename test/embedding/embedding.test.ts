@@ -234,16 +234,24 @@ test('a request whose client is gone, or whose answer has begun, does nothing, t
   assert.ok(performance.now() - beganMs < SHUTDOWN_TIMEOUT_MS / 2)
 })
 
-test('what is no id is that of no entry, in every operation, before and after a list', async t => {
+test('an id is a safe integer or its decimal text; other integers are unknown, anything else is refused, in every operation', async t => {
   const service = await inMemory(t)
   for (let n = 0; n < 3; n++) await service.createPassword(ENTRY)
   for (let round = 0; round < 2; round++) {
-    for (const id of [1.5, 0, -1, 4, NaN, Infinity, 2 ** 60, 'x', '1.5', null, undefined, {}, []] as number[]) {
+    for (const id of [0, -1, 4, '4', '0', '-1', 2 ** 53 - 1] as number[]) {
       assert.equal(await service.getPassword(id), undefined)
       assert.equal(await service.updatePassword(id, { usuario: 'd' }), undefined)
       assert.equal(await service.deletePassword(id), false)
     }
-    assert.equal((await service.listPassword()).length, 3)
+    for (const id of [
+      1.5, NaN, Infinity, 2 ** 60, 'x', '', '1.5', '1.0', '01', '+1', ' 1', '1 ', '0x1', '1e0', `${2 ** 60}`, true, false, null, undefined,
+      {}, [], [1], ['1'], 1n, new Number(1), { toString: () => '1' }
+    ] as number[]) {
+      for (const call of [service.getPassword(id), service.updatePassword(id, { usuario: 'd' }), service.deletePassword(id)]) {
+        await assert.rejects(call, { code: 'input-invalid', errors: { id: ['The id field must be a safe integer or its decimal text.'] } })
+      }
+    }
+    assert.deepEqual((await service.listPassword()).map(({ usuario }) => usuario), Array(3).fill(ENTRY.usuario))
   }
 })
 

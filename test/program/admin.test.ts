@@ -305,6 +305,38 @@ test('who changed something is the account that ran the command, also behind sud
   assert.match(await done(folder, 'journal verify'), /^entries 1 /m)
 })
 
+test('users and tokens have groups: given, listed, changed, all again; a name that nobody has yet is said', async t => {
+  const folder = await initialized(t)
+  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  await done(folder, 'entry add --system s --user u --group Web --password-stdin', 'p')
+  const added = await admin(folder, 'user add a@x --groups WEB,Mail --password-stdin', 'a long password\n')
+  assert.deepEqual(added, {
+    code: 0, out: 'a@x: added as user 1, who may do: everything, in the groups: Web, Mail\n',
+    error: 'no entry, user or token has had the group Mail until now\n'
+  })
+  const tokens = [await done(folder, 'token issue a@x'), await done(folder, 'token issue a@x --groups mail')]
+  const statuses = async (): Promise<unknown> => Promise.all(tokens.map(token => statusWith(program, token)))
+  const groups = async (what: string): Promise<unknown> =>
+    (JSON.parse(await done(folder, `${what} list --json`)) as { groups?: string[] }[]).map(one => one.groups)
+  assert.deepEqual([await statuses(), await groups('user'), await groups('token')], [[200, 404], [['Web', 'Mail']], [['Web', 'Mail'], ['Mail']]])
+  for (const [flags, ofUser, ofTokens, seen, listed] of [
+    ['--groups Mail', ['Mail'], [['Mail'], ['Mail']], [404, 404], /^1 +a@x +a@x +\* +Mail$/m],
+    ['--groups=', [], [[], []], [404, 404], /^1 +a@x +a@x +\* +none$/m],
+    ['--all-groups', undefined, [undefined, []], [200, 404], /^ID +EMAIL +NAME +ABILITIES$/m]
+  ] as const) {
+    assert.equal(await done(folder, `user edit a@x ${flags}`), 'a@x: changed\n')
+    assert.deepEqual([await groups('user'), await groups('token'), await statuses()], [[ofUser], ofTokens, seen], flags)
+    assert.match(await done(folder, 'user list'), listed)
+  }
+  assert.match(await done(folder, 'token list'), /ABILITIES +GROUPS +ISSUED [^]* all [^]* none /)
+  for (const [flags, why] of [
+    ['--groups a --all-groups', /give either --groups A,B or --all-groups/], ['--groups a,,b', /names, separated by commas/]
+  ] as const) await refused(folder, `user edit a@x ${flags}`, 2, why)
+  await refused(folder, 'user edit a@x --groups a@b', 1, /Each name in the groups field must have 1 to 64 characters on one line/)
+  await done(folder, 'user edit a@x --groups Web')
+  await refused(folder, 'token issue a@x --groups Mail', 1, /a token may see no more than its user/)
+})
+
 test('a user gets another name and other abilities; the tokens that there are may do no more than that, at once', async t => {
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
@@ -320,7 +352,7 @@ test('a user gets another name and other abilities; the tokens that there are ma
   assert.deepEqual(await statuses(), [[200, 403], [200, 403]])
   await done(folder, 'user edit a@x --abilities *')
   assert.deepEqual(await statuses(), [[200, 403], [200, 403]], 'a token gets nothing back')
-  await refused(folder, 'user edit a@x', 2, /give --name N, --abilities A,B, or both/)
+  await refused(folder, 'user edit a@x', 2, /give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups/)
   await refused(folder, 'user edit b@x --name x', 1, /no user/)
   await refused(folder, 'user edit a@x --abilities password:wrong', 1, /an ability must be one of/)
   assert.equal((await program.stop()).code, 0)

@@ -5,11 +5,18 @@ import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
 import { passwordFault } from '../../../store/password-rules.ts'
 import { ANY_ABILITY } from '../../../store/users.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
+import type { NewGroups } from '../../operation.ts'
 
 const PASSWORD_STDIN = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' }
 }
 const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
+const GROUPS = {
+  groups: { value: 'A,B', help: 'the groups whose entries it sees; an empty text for none' }
+}
+const RIGHTS = {
+  ...ABILITIES, ...GROUPS, 'all-groups': { help: 'sees all entries, also those without a group' }
+}
 
 function isAddress(known: string, given: string): boolean { return addressOf(known) === addressOf(given) }
 
@@ -18,6 +25,20 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
   const abilities = flags['abilities'].split(',').map(ability => ability.trim())
   if (abilities.includes('')) throw new UsageError('--abilities must be names, separated by commas')
   return abilities
+}
+
+/** Null for all groups. */
+function groupsOf({ flags: { groups, 'all-groups': areAll = false } }: Context): readonly string[] | null | undefined {
+  if (typeof groups !== 'string') return areAll === true ? null : undefined
+  if (areAll === true) throw new UsageError('give either --groups A,B or --all-groups')
+  if (groups === '') return []
+  const names = groups.split(',').map(name => name.trim())
+  if (names.includes('')) throw new UsageError('--groups must be names, separated by commas')
+  return names
+}
+
+function noteNew({ terminal }: Context, { newGroups }: NewGroups): void {
+  for (const name of newGroups) terminal.note(`no entry, user or token has had the group ${name} until now`)
 }
 
 function nameOf({ flags: { name } }: Context): string | undefined {
@@ -61,34 +82,44 @@ function byAddress(operation: 'removeUser' | 'revokeTokens', done: string): Comm
   }
 }
 
+/** What a row without groups means. */
+const ALL = { groups: 'all' }
+
 const revokeAll = byAddress('revokeTokens', 'all tokens revoked')
 
 export const COMMANDS: readonly Command[] = [
   {
     name: 'user add', positionals: ['EMAIL'], mayBegin: true,
-    options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...ABILITIES, ...PASSWORD_STDIN },
-    help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
-    examples: ['user add ana@example.org --name Ana', 'user add ci@example.org --abilities password:read'],
+    options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...RIGHTS, ...PASSWORD_STDIN },
+    help: 'adds a user, whose password it asks for; without --abilities the user may do everything, without --groups ' +
+      'with all entries',
+    examples: [
+      'user add ana@example.org --name Ana', 'user add bob@example.org --abilities password:read --groups Web,Mail'
+    ],
     run: async context => {
       const { positionals: [email = ''], terminal } = context
-      const abilities = abilitiesOf(context)
-      const body = { email, name: nameOf(context), abilities, password: await newPassword(context, false) }
-      const user = await context.store.ask('addUser', body)
+      const given = { name: nameOf(context), abilities: abilitiesOf(context), groups: groupsOf(context) }
+      const user = await context.store.ask('addUser', { email, ...given, password: await newPassword(context, false) })
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
-      terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}`)
+      const where = user.groups === undefined ? '' : `, in the groups: ${user.groups.join(', ') || 'none'}`
+      terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}${where}`)
+      noteNew(context, user)
     }
   },
   {
     name: 'user edit', positionals: ['EMAIL'],
-    options: { name: { value: 'N', help: 'the new name' }, ...ABILITIES },
-    help: 'changes the name or the abilities of a user, at once and for existing tokens, too',
-    examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --abilities password:read'],
+    options: { name: { value: 'N', help: 'the new name' }, ...RIGHTS },
+    help: 'changes the name, the abilities or the groups of a user, at once and for existing tokens, too',
+    examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --groups Web,Mail'],
     run: async context => {
       const { store, positionals: [email = ''], terminal } = context
-      const [name, abilities] = [nameOf(context), abilitiesOf(context)]
-      if (name === undefined && abilities === undefined) throw new UsageError('give --name N, --abilities A,B, or both')
-      await store.ask('changeUser', { email, name, abilities })
-      terminal.show({ email, done: 'changed' }, `${email}: changed`)
+      const changes = { name: nameOf(context), abilities: abilitiesOf(context), groups: groupsOf(context) }
+      if (Object.values(changes).every(one => one === undefined)) {
+        throw new UsageError('give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups')
+      }
+      const changed = await store.ask('changeUser', { email, ...changes })
+      terminal.show({ email, done: 'changed', ...changed }, `${email}: changed`)
+      noteNew(context, changed)
     }
   },
   {
@@ -96,7 +127,7 @@ export const COMMANDS: readonly Command[] = [
     run: async ({ store, terminal }) => {
       const users = await store.ask('listUsers', {})
       await store.close() // nobody waits for the lock while this is printed
-      terminal.list(users, 'no users')
+      terminal.list(users, 'no users', {}, ALL)
     }
   },
   {
@@ -117,16 +148,19 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'token issue', positionals: ['EMAIL'],
     options: {
-      name: { value: 'N', help: 'what it is for, as token list shows it' }, ...ABILITIES,
+      name: { value: 'N', help: 'what it is for, as token list shows it' }, ...ABILITIES, ...GROUPS,
       'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' }
     },
-    help: 'issues a token and prints it, this once; without --abilities it may do what its user may',
+    help: 'issues a token and prints it, this once; without --abilities it may do what its user may, without ' +
+      '--groups it sees what its user sees',
     examples: ['token issue ci@example.org --name "nightly build" --ttl-minutes 60'],
     run: async context => {
       const { positionals: [email = ''], terminal } = context
-      const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context), name: nameOf(context) }
-      const issued = await context.store.ask('issueToken', body)
+      const rights = { abilities: abilitiesOf(context), groups: groupsOf(context) }
+      const issued = await context.store.ask('issueToken',
+        { email, ...rights, ttlMinutes: ttlMinutesOf(context), name: nameOf(context) })
       terminal.show(issued, issued.token)
+      noteNew(context, issued)
     }
   },
   {
@@ -137,7 +171,7 @@ export const COMMANDS: readonly Command[] = [
       const tokens = await store.ask('listTokens', {})
       await store.close()
       const found = tokens.filter(token => email === undefined || isAddress(token.email, email))
-      terminal.list(found, 'no tokens', { lastUsed: 'last used' })
+      terminal.list(found, 'no tokens', { lastUsed: 'last used' }, ALL)
     }
   },
   {

@@ -2,17 +2,18 @@
 import { FileJournal } from '../../../journal/file-journal.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE
+  ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE, type GivenGroups
 } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
 import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS, UPDATE_SHAPE, type Entry } from '../../../store/entry.ts'
 import type { Entries } from '../../../store/entries.ts'
-import { ANY_ABILITY } from '../../../store/users.ts'
 import type { Commits, Store } from '../../../store/store.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../store/validate.ts'
 import { OperatorError } from '../../../command.ts'
-import type { Among, Body, FolderStatus, ImportRow, Listed, Named, OperationName, Result } from '../../operation.ts'
+import type {
+  Among, Body, FolderStatus, ImportRow, Listed, Named, NewGroups, OperationName, Result
+} from '../../operation.ts'
 import { folded } from '../../terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
@@ -71,8 +72,9 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   listUsers: { shape: {}, run: ({ accounts }) => accounts.users() },
   addUser: {
     shape: USER_SHAPE,
-    run: async ({ accounts }, { email, name, abilities = [ANY_ABILITY], password }) =>
-      assertFound(await accounts.addUser(email, name, abilities, password), 'there is a user with this address already')
+    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups }) => withNewGroups(call, groups, async () =>
+      assertFound(await call.accounts.addUser(email, name, abilities, password, groups),
+        'there is a user with this address already'))
   },
   setPassword: {
     shape: PASSWORD_SHAPE,
@@ -80,8 +82,8 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   changeUser: {
     shape: CHANGE_SHAPE,
-    run: async ({ accounts }, { email, name, abilities }) =>
-      done(await accounts.changeUser(email, name, abilities), NO_USER)
+    run: (call, { email, name, abilities, groups }) => withNewGroups(call, groups, async () =>
+      done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER))
   },
   removeUser: {
     shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.removeUser(email), NO_USER)
@@ -89,8 +91,8 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
   issueToken: {
     shape: TOKEN_SHAPE,
-    run: async ({ accounts }, { email, abilities, ttlMinutes, name }) =>
-      assertFound(await accounts.issue(email, abilities, ttlMinutes, name), NO_USER)
+    run: (call, { email, abilities, ttlMinutes, name, groups }) => withNewGroups(call, groups, async () =>
+      assertFound(await call.accounts.issue(email, abilities, ttlMinutes, name, groups), NO_USER))
   },
   revokeToken: {
     shape: { id: text },
@@ -214,6 +216,17 @@ function sharedPasswords(
 
 function isAmong({ status }: Entry, among: Among): boolean {
   return among === 'all' || status === (among === 'active' ? 1 : 0)
+}
+
+/** A name that nobody has yet may be a mistake. */
+async function withNewGroups<T>(
+  { store: { state } }: Call, given: GivenGroups, make: () => Promise<T>
+): Promise<T & NewGroups> {
+  const { entries, users, tokens, names } = state
+  const known = new Set([...users.values(), ...tokens.values()].flatMap(({ groups = [] }) => groups))
+  for (let id = 1; id <= entries.size; id++) known.add(entries.grupo(id) ?? '')
+  const newGroups = (given ?? []).filter(name => !known.has(names.spelled(name)))
+  return { ...await make(), newGroups }
 }
 
 function done(isDone: unknown, why: string): {} {
