@@ -26,7 +26,7 @@ const ABILITIES = {
   listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
   updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
   olderDeletedPasswords: 'password:deleted',
-  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', changeOwnPassword: 'account:password'
+  oneTimeCode: 'password:read', restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', changeOwnPassword: 'account:password'
 }
 
 const CASES: { readonly [N in Name]: Case } = {
