@@ -72,8 +72,9 @@ interface Operations {
   listUsers: [{}, readonly ListedUser[]]
   addUser: [Email & { password: string, name: string | undefined } & Rights, ListedUser & NewGroups]
   setPassword: [Email & { password: string }, {}]
-  changeUser: [Email & { name: string | undefined } & Rights, NewGroups]
-  removeUser: [Email, {}]
+  /** `knows`: how many present passwords the user knows. */
+  changeUser: [Email & { name: string | undefined } & Rights, NewGroups & { knows: number }]
+  removeUser: [Email, { knows: number }]
   listTokens: [{}, readonly ListedToken[]]
   issueToken: [
     Email & Rights & { ttlMinutes: number | undefined, name: string | undefined }, Issued & NewGroups

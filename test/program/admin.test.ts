@@ -347,7 +347,7 @@ test('a user gets another name and other abilities; the tokens that there are ma
       method: 'POST', headers: { Authorization: `Bearer ${token.trim()}`, 'Content-Type': 'application/json' }, body: JSON.stringify(entry)
     })).status]))
   assert.deepEqual(await statuses(), [[404, 200], [404, 200]])
-  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'), 'A@x: changed\n')
+  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'), 'A@x: changed\nA@x knows 2 present passwords: audit A@x lists them\n')
   assert.deepEqual(JSON.parse(await done(folder, 'user list --json')), [{ id: 1, email: 'a@x', name: 'Ana', abilities: ['password:read'] }])
   assert.deepEqual(await statuses(), [[200, 403], [200, 403]])
   await done(folder, 'user edit a@x --abilities *')

@@ -1,31 +1,30 @@
-/** `audit`: who was given which password since it was last set, by access logs beside the journal. */
+/** `audit`: who knows which present password, by the journal alone. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { gzipSync } from 'node:zlib'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
-import { putJournal, referenceLines, writeKeys } from '../support/journal.ts'
 import { startProgram, type Program } from '../support/program.ts'
-import { freshFolder, send } from '../support/service.ts'
+import { send } from '../support/service.ts'
 
 const PASSWORD = 'correct horse battery staple'
-type Logged = readonly [method: string, path: string, user: string, body?: object]
 
-/** A protected service with two users; what `ask` asks is logged, until `stop` gives the log. */
-async function protectedService(t: TestContext, folder: string, log: 'on' | 'off' = 'on') {
-  const program: Program = await startProgram(t, { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on', 'access-log': log, 'login-limit': '0' } })
+interface Served {
+  readonly program: Program
+  ask(method: string, path: string, user: string, body?: object): Promise<number>
+}
+
+async function served(t: TestContext, folder: string): Promise<Served> {
+  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on', 'login-limit': '0' } })
   const tokens = new Map<string, string>()
-  const ask = async (...[method, path, user, body]: Logged): Promise<any> => {
-    if (!tokens.has(user)) tokens.set(user, (await send(program.url, 'POST', '/api/login', { email: user, password: PASSWORD })).json.token)
-    const answer = await fetch(`${program.url}/api/${path}`, {
-      method, headers: { Authorization: `Bearer ${tokens.get(user)}`, ...body && { 'Content-Type': 'application/json' } }, ...body && { body: JSON.stringify(body) }
-    })
-    return answer.json()
+  return {
+    program,
+    ask: async (method, path, user, body) => {
+      if (!tokens.has(user)) tokens.set(user, (await send(program.url, 'POST', '/api/login', { email: user, password: PASSWORD })).json.token)
+      const { status } = await fetch(`${program.url}/api/${path}`, {
+        method, headers: { Authorization: `Bearer ${tokens.get(user)}`, ...body && { 'Content-Type': 'application/json' } }, ...body && { body: JSON.stringify(body) }
+      })
+      return status
+    }
   }
-  const stop = async (): Promise<string> => (await program.stop()).stdout
-  return { ask, stop }
 }
 
 async function withUsers(t: TestContext): Promise<string> {
@@ -34,118 +33,81 @@ async function withUsers(t: TestContext): Promise<string> {
   return folder
 }
 
-/** What an audit says with such a log: its exit code, and of each row entry, person and ways. */
-async function audited(folder: string, log: string, words = ''): Promise<{ code: number | null, report: any, rows: unknown[] }> {
-  const { code, out, error } = await admin(folder, `audit ${words} --json --log -`.replace('  ', ' '), log)
+/** Of each row: entry, who, how. */
+async function audited(folder: string, words = ''): Promise<{ readonly code: number | null, readonly rows: unknown[], readonly report: any, readonly error: string }> {
+  const { code, out, error } = await admin(folder, `audit --json ${words}`.trim())
   const report = out === '' ? assert.fail(error) : JSON.parse(out)
-  return { code, report, rows: report.given.map(({ id, who, how }: any) => [id, who, how.join()]) }
+  return { code, report, error, rows: report.knows.map(({ id, who, how }: any) => [id, who, how]) }
 }
 
-test('who was given a password since it was last set: by get, list, update, history, and the operator\'s commands', async t => {
+test('whoever set a password or was answered with it knows it, until another one is set; a HEAD, a refusal and a list without secrets tell nothing', async t => {
   const folder = await withUsers(t)
-  const { ask, stop } = await protectedService(t, folder)
+  const { ask, program } = await served(t, folder)
   for (const n of [1, 2, 3, 4]) await ask('POST', 'createPassword', 'ana@x', { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
   await ask('GET', 'getPassword/1', 'bea@x')
-  await ask('GET', 'listPassword', 'bea@x')
-  await ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
-  await ask('POST', 'deletePassword/3', 'ana@x')
-  await ask('GET', 'getPassword/2', 'bea@x')
+  await ask('HEAD', 'getPassword/2', 'bea@x')
   await ask('GET', 'listEntries', 'bea@x')
-  await ask('POST', 'updatePassword/3', 'ana@x', { password: 'newer' })
-  await ask('GET', 'listPassword', 'bea@x')
-  await ask('GET', 'deletedPasswords', 'bea@x')
-  await ask('GET', 'historyPassword/4', 'bea@x')
+  await ask('GET', 'getPassword/9', 'bea@x')
+  await ask('POST', 'updatePassword/3', 'bea@x', { usuario: 'v' })
   await done(folder, 'entry get 4 --reveal')
-  const log = await stop()
-  const { code, rows, report } = await audited(folder, log)
-  const operator = rows.map(row => (row as string[])[1]!).find(who => who.startsWith('operator'))!
-  assert.deepEqual(rows, [
-    [1, 'ana@x', 'set it,updatePassword'], [1, 'bea@x', 'listPassword'],
-    [2, 'ana@x', 'set it'], [2, 'bea@x', 'getPassword,listPassword'],
-    [3, 'ana@x', 'set it,updatePassword'], [3, 'bea@x', 'deletedPasswords'],
-    [4, 'ana@x', 'set it'], [4, 'bea@x', 'historyPassword,listPassword'], [4, operator, 'entry get']
+  const before = await audited(folder)
+  assert.deepEqual(before.rows, [
+    [1, 'ana@x', 'set'], [1, 'bea@x', 'read'], [2, 'ana@x', 'set'], [3, 'ana@x', 'set'], [3, 'bea@x', 'read'], [4, 'ana@x', 'set'], [4, 'operator', 'read']
   ])
-  assert.deepEqual([code, report.setEarlier, report.setInGaps, report.covers.gaps], [0, 0, 0, []])
-  assert.deepEqual((await audited(folder, log, 'BEA@x')).rows.map(row => (row as number[])[0]), [1, 2, 3, 4])
-  assert.deepEqual((await audited(folder, log, 's2')).rows.length, 2)
-  assert.match((await admin(folder, 'audit 1 --log -', log)).out,
-    /^covers {3}\S+ to \S+, 0 gaps\nID +SYSTEM +USER +WHO +HOW +LAST\n1 +s1 +u +ana@x +set it,updatePassword +20\S+\n1 .*\n$/)
+  assert.deepEqual([before.code, before.error], [0, ''])
+  await ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
+  await ask('POST', 'updatePassword/2', 'ana@x', { password: 'p3' })
+  assert.deepEqual((await audited(folder, 'bea@x')).rows, [[2, 'bea@x', 'equal'], [3, 'bea@x', 'read']], 'an equal password is known, too')
+  const { rows, report } = await audited(folder, 's3')
+  assert.deepEqual(rows, [[3, 'ana@x', 'set'], [3, 'bea@x', 'read']])
+  assert.ok(report.knows.every(({ since }: any) => Date.parse(since) > 0))
+  assert.deepEqual((await audited(folder, '3')).rows, rows)
+  await program.stop('SIGKILL')
+  assert.deepEqual((await audited(folder, 's3')).rows, rows, 'a kill loses no reader')
 })
 
-test('a removed user is found by address, and of a compacted journal by number', async t => {
+test('a removed user, also one whose address another has again, is named after a compaction, and audit joins both', async t => {
   const folder = await withUsers(t)
-  await done(folder, 'entry add --system s --user u --password-stdin', 'p')
-  const { ask, stop } = await protectedService(t, folder)
+  const { ask, program } = await served(t, folder)
+  for (const n of [1, 2]) await ask('POST', 'createPassword', 'ana@x', { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
   await ask('GET', 'getPassword/1', 'bea@x')
-  await done(folder, 'user remove bea@x')
-  const log = await stop()
-  assert.deepEqual((await audited(folder, log, 'bea@x')).rows, [[1, 'bea@x', 'getPassword']])
-  const left = log.replace(/^(.*"getPassword".*"status":)200/m, '$1499')
-  assert.notEqual(left, log)
-  assert.deepEqual((await audited(folder, left, 'bea@x')).rows, [[1, 'bea@x', 'getPassword']], 'who left may have had it')
-  await done(folder, 'journal compact')
-  await refused(folder, 'audit bea@x --log -', 1, /give it as #NUMBER$/m, log)
-  assert.deepEqual((await audited(folder, log, '#2')).rows, [[1, '#2', 'getPassword']])
+  assert.match(await done(folder, 'user remove bea@x'), /^bea@x: removed, all tokens revoked\nbea@x knows 1 present password: audit bea@x lists it\n$/)
+  await program.stop()
+  await done(folder, 'journal compact --drop-history --yes')
+  assert.deepEqual((await audited(folder, 'bea@x')).rows, [[1, 'bea@x (removed)', 'read']])
+  assert.deepEqual((await audited(folder, '#2')).rows, [[1, 'bea@x (removed)', 'read']])
+  assert.deepEqual((await audited(folder, '1')).report.knows.map(({ since }: any) => since), [null, null])
+  await done(folder, 'user add bea@x --password-stdin', PASSWORD)
+  const again = await served(t, folder)
+  await again.ask('GET', 'getPassword/2', 'bea@x')
+  assert.deepEqual((await audited(folder, 'BEA@x')).rows, [[1, 'bea@x (removed)', 'read'], [2, 'bea@x', 'read']])
+  await again.ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
+  assert.deepEqual((await audited(folder, 'bea@x')).rows, [[2, 'bea@x', 'read']])
+  await done(folder, 'entry edit 2 --generate')
+  assert.deepEqual(await admin(folder, 'audit bea@x'), { code: 0, out: '', error: 'nobody\n' })
 })
 
-test('logs that begin too late, or lack a run of the service, end with 1 and say so', async t => {
+test('what was not recorded is said, with exit code 1: without tokens, and before they were asked for', async t => {
   const folder = await withUsers(t)
-  const first = await protectedService(t, folder)
-  await first.ask('POST', 'createPassword', 'ana@x', { password: 'p', sistema: 's', usuario: 'u' })
-  const early = await first.stop()
-  const unlogged = await protectedService(t, folder, 'off')
-  await unlogged.ask('GET', 'getPassword/1', 'bea@x')
-  assert.equal(await unlogged.stop().then(text => text.includes('"route"')), false)
-  const last = await protectedService(t, folder)
-  await last.ask('GET', 'getPassword/1', 'ana@x')
-  const late = await last.stop()
-  const beginsLate = await audited(folder, late)
-  assert.deepEqual([beginsLate.code, beginsLate.report.setEarlier], [1, 1])
-  // As if a night lay between the runs: the login of the run without a log is in the journal.
-  const journal = readFileSync(join(folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n').map(line => JSON.parse(line))
-  const login = Date.parse(journal.filter(({ type }: any) => type === 'token.issued')[1].time)
-  const moved = (log: string, byMs: number): string => log.split('\n').map(line => {
-    if (!line.startsWith('{')) return line
-    const { time, ...rest } = JSON.parse(line)
-    return JSON.stringify({ time: new Date(Date.parse(time) + byMs).toISOString(), ...rest })
-  }).join('\n')
-  const { code, report } = await audited(folder, `${moved(early, -120_000)}${moved(late, 120_000)}`)
-  assert.deepEqual([code, report.covers.gaps.length, report.setEarlier, report.setInGaps], [1, 1, 0, 1])
-  assert.ok(Date.parse(report.covers.gaps[0].from) < login && login < Date.parse(report.covers.gaps[0].to))
-  const lost = `${early.trimEnd()}\n{"time":"${new Date().toISOString()}","dropped":3}\n{"time":"2026-`
-  const dropped = await audited(folder, lost)
-  assert.deepEqual([dropped.code, dropped.report.covers.gaps[0].why, dropped.report.covers.unreadableLines], [1, '3 lines were lost', 1])
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
+  const open = await audited(folder)
+  assert.deepEqual([open.code, open.report.unrecordedBefore], [1, { now: [1] }])
+  assert.match(open.error, /^warning: reads are not recorded \(AUTH=none\): others may know 1 password, of ids 1\n$/)
+  const { ask } = await served(t, folder)
+  const { code, report, error } = await audited(folder, 's')
+  const [[when, ids] = []] = Object.entries(report.unrecordedBefore)
+  assert.deepEqual([code, Date.parse(String(when)) > 0, ids], [1, true, [1]])
+  assert.match(error, /^warning: reads before \S+ were not recorded: others may know 1 password, of ids 1\n$/)
+  await ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
+  assert.deepEqual([(await audited(folder)).code, (await audited(folder)).rows], [0, [[1, 'ana@x', 'set']]])
 })
 
-test('an audit names what it cannot read: no log, no line of a log, a packed one, a missing one', async t => {
+test('a name that fits nobody, or more than one entry, is refused', async t => {
   const folder = await withUsers(t)
-  const path = join(freshFolder(t), 'access.log')
-  await refused(folder, 'audit', 2, /give --log FILE, or - for standard input, such as: journalctl/)
-  await refused(folder, 'audit --log -', 1, /no line of an access log/, 'ready\n')
-  writeFileSync(path, gzipSync('x'))
-  await refused(folder, `audit --log ${path}`, 1, /is not an access log: gzip; unpack it first/)
-  await refused(folder, `audit --log ${path}.1`, 1, /there is no file/)
-  await refused(folder, 'audit nobody@x --log -', 1, /no user had this address/)
-})
-
-test('entries are listed whose password is old, of an unknown age, or used again', async t => {
-  const folder = await initialized(t)
-  for (const [system, password] of [['a', 'same'], ['b', 'other'], ['c', 'same'], ['d', 'same']] as const) {
-    await done(folder, `entry add --system ${system} --user u --password-stdin`, password)
-  }
-  await done(folder, 'entry delete 4')
-  const list = async (words: string): Promise<any[]> => JSON.parse(await done(folder, `entry list ${words} --json`))
-  assert.deepEqual((await list('--reused')).map(({ id, reused, sameAs }) => [id, reused, sameAs]), [[1, 1, 1], [3, 1, 1]])
-  assert.deepEqual((await list('--old 0')).map(({ id }) => id), [1, 2, 3])
-  assert.deepEqual(await list('--old 1'), [])
-  assert.ok((await list('--old 0')).every(({ changed, password }) => Date.parse(changed) > 0 && password === undefined))
-  const old = freshFolder(t)
-  const secret = randomBytes(32)
-  writeKeys(old, secret)
-  const kept = { password: 'p', sistema: 'compacted before passwords had an age', usuario: 'u', status: 1 }
-  putJournal(old, referenceLines(secret, [[{ type: 'fields.kept', data: { first: 1, entries: [kept] } }]]))
-  const [unknown] = JSON.parse(await done(old, 'entry list --old 1000 --json'))
-  assert.deepEqual([unknown.id, unknown.changed], [1, null])
-  await refused(folder, 'entry list --old soon', 2, /--old must be a number of days/)
-  await refused(folder, 'entry list --old', 2, /--old needs a value/)
+  for (const n of [1, 2]) await done(folder, `entry add --system a@b --user u${n} --password-stdin`, 'SECRET')
+  for (const words of ['audit typo@x', 'audit #9', 'audit nowhere']) await refused(folder, words, 1, /no user, operator or system has this name/)
+  await refused(folder, 'audit 7', 1, /no entry 7/)
+  const { code, out } = await admin(folder, 'audit a@b')
+  assert.deepEqual([code, out], [2, ''])
+  assert.deepEqual((await audited(folder, 'a@b --of-user u2')).rows, [[2, 'operator', 'set']])
 })

@@ -4,6 +4,7 @@ import { addressOf, email as emailRule } from '../../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
 import { passwordFault } from '../../../store/password-rules.ts'
 import { ANY_ABILITY } from '../../../store/users.ts'
+import { counted } from '../../../log.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import type { NewGroups } from '../../operation.ts'
 
@@ -75,17 +76,25 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
   })
 }
 
-function byAddress(operation: 'removeUser' | 'revokeTokens', done: string): Command['run'] {
-  return async ({ store, positionals: [email = ''], terminal }) => {
-    await store.ask(operation, { email })
-    terminal.show({ email, done }, `${email}: ${done}`)
-  }
+/** Taking rights away takes no password out of anybody's memory. */
+function knownLine(email: string, knows: number): readonly string[] {
+  if (knows === 0) return []
+  return [`${email} knows ${counted(knows, 'present password')}: audit ${email} lists ${knows === 1 ? 'it' : 'them'}`]
 }
 
 /** What a row without groups means. */
 const ALL = { groups: 'all' }
 
-const revokeAll = byAddress('revokeTokens', 'all tokens revoked')
+async function remove({ store, positionals: [email = ''], terminal }: Context): Promise<void> {
+  const { knows } = await store.ask('removeUser', { email })
+  terminal.show({ email, done: 'removed', knows },
+    [`${email}: removed, all tokens revoked`, ...knownLine(email, knows)])
+}
+
+async function revokeAll({ store, terminal }: Context, email: string): Promise<void> {
+  await store.ask('revokeTokens', { email })
+  terminal.show({ email, done: 'all tokens revoked' }, `${email}: all tokens revoked`)
+}
 
 export const COMMANDS: readonly Command[] = [
   {
@@ -118,7 +127,9 @@ export const COMMANDS: readonly Command[] = [
         throw new UsageError('give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups')
       }
       const changed = await store.ask('changeUser', { email, ...changes })
-      terminal.show({ email, done: 'changed', ...changed }, `${email}: changed`)
+      const takes = changes.abilities !== undefined || Array.isArray(changes.groups)
+      const more = takes ? knownLine(email, changed.knows) : []
+      terminal.show({ email, done: 'changed', ...changed }, [`${email}: changed`, ...more])
       noteNew(context, changed)
     }
   },
@@ -143,7 +154,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'user remove', positionals: ['EMAIL'],
     help: 'removes a user and revokes the user\'s tokens',
-    run: byAddress('removeUser', 'removed, all tokens revoked')
+    run: remove
   },
   {
     name: 'token issue', positionals: ['EMAIL'],
@@ -182,7 +193,7 @@ export const COMMANDS: readonly Command[] = [
     run: async context => {
       const { store, positionals: [id], flags, terminal } = context
       if ((id === undefined) === (flags['all'] === undefined)) throw new UsageError('give either an ID or --all EMAIL')
-      if (id === undefined) return revokeAll({ ...context, positionals: [String(flags['all'])] })
+      if (id === undefined) return revokeAll(context, String(flags['all']))
       await store.ask('revokeToken', { id })
       terminal.show({ id, done: 'revoked' }, `${id}: revoked`)
     }

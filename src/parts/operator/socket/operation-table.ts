@@ -64,6 +64,12 @@ function named(entry: Entry | false | undefined, id: number): Named {
   return { id: found.id, sistema, usuario }
 }
 
+/** How many present passwords the user knows. */
+function knownBy({ state }: Store, email: string): number {
+  const user = state.userOf(email)
+  return user === undefined ? 0 : [...state.knowledge.knownBy(user.id)].length
+}
+
 const noEntry = (id: number): string => `no entry ${id}`
 
 export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Result<N>> } = {
@@ -82,11 +88,19 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   changeUser: {
     shape: CHANGE_SHAPE,
-    run: (call, { email, name, abilities, groups }) => withNewGroups(call, groups, async () =>
-      done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER))
+    run: async (call, { email, name, abilities, groups }) => {
+      const knows = knownBy(call.store, email)
+      const changed = await withNewGroups(call, groups, async () =>
+        done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER))
+      return { ...changed, knows }
+    }
   },
   removeUser: {
-    shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.removeUser(email), NO_USER)
+    shape: ADDRESS_SHAPE,
+    run: async ({ accounts, store }, { email }) => {
+      const knows = knownBy(store, email)
+      return { ...done(await accounts.removeUser(email), NO_USER), knows }
+    }
   },
   listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
   issueToken: {
