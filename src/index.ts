@@ -217,11 +217,13 @@ function embedded(
         return
       }
       const whole = wholeTarget(prefix, request)
-      const target = below(prefix, whole)
+      const target = whole === '*' ? whole : below(prefix, whole) // `OPTIONS *` is about the whole server
       const answer = (reply: Reply): void => respond(response, reply, [], pipeline.isStopping())
       if (target === undefined) return answer(statusReply(404))
       // The page's relative links need the slash.
-      if (!whole.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })
+      if (target !== '*' && !whole.startsWith(`${prefix}/`)) {
+        return answer({ status: 308, headers: ['Location', prefix + target] })
+      }
       if (pipeline.isStopping()) answer(BUSY)
       else pipeline(request, response, target)
     },

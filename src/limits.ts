@@ -54,6 +54,9 @@ export const SHUTDOWN_TIMEOUT_MS: number = 10_000
 /** Between sweeps of idle connections; the first sweep waits as long. */
 export const SHUTDOWN_SWEEP_MS: number = 200
 
+/** Between two warnings of one proxy whose requests are refused. */
+export const PROXY_WARNING_MS: number = 3_600_000
+export const MAX_WARNED_PROXIES: number = 20
 export const CORS_MAX_AGE_SECONDS: number = 600
 export const HSTS_MAX_AGE_SECONDS: number = 31_536_000
 export const TLS_CHECK_MS: number = 2_000

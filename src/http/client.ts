@@ -113,10 +113,11 @@ function isMapped(address: string): boolean {
   return address.includes(':') && isIPv6(address) && groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
 }
 
-/** Without a zone (`%eth0`). */
+/** Without a zone (`%eth0`); IPv6 in its one canonical spelling (RFC 5952). */
 function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
-  if (!isMapped(bare)) return bare
+  if (!isIPv6(bare)) return bare
+  if (!isMapped(bare)) return new URL(`http://[${bare}]`).hostname.slice(1, -1)
   const [high = 0, low = 0] = groupsOf(bare).slice(6).map(group => parseInt(group, 16))
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }

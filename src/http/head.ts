@@ -4,17 +4,19 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { MAX_HEADER_FIELDS } from '../limits.ts'
+import { ListenerRequest } from './node-http.ts'
 
 const FIELDS = [
   'host', 'origin', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding',
   'expect', 'upgrade', 'x-forwarded-for', 'x-forwarded-proto', 'access-control-request-method', 'sec-fetch-site',
-  'accept-encoding', 'if-match', 'if-none-match', 'x-operator'
+  'accept-encoding', 'if-match', 'if-none-match', 'x-operator', 'forwarded', 'via', 'x-forwarded-host', 'x-real-ip'
 ] as const
 type Field = typeof FIELDS[number]
 
 /** Lists may repeat (RFC 9110 §5.3). They are joined, the nearest proxy last. */
 const LISTS: ReadonlySet<string> = new Set<Field>([
-  'x-forwarded-for', 'accept-encoding', 'if-match', 'if-none-match', 'upgrade'
+  'x-forwarded-for', 'accept-encoding', 'if-match', 'if-none-match', 'upgrade', 'forwarded', 'via', 'x-forwarded-host',
+  'x-real-ip'
 ])
 const KNOWN: ReadonlySet<string> = new Set(FIELDS)
 const LONGEST = Math.max(...FIELDS.map(name => name.length))
@@ -25,15 +27,16 @@ export type Head = { [F in Field]?: string } & {
   readonly path: string
 }
 
-/** node:http may have dropped some. */
+/** A host's server may have dropped some. */
 export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * MAX_HEADER_FIELDS
 }
 
-/** Undefined if it may have been dropped. */
+/** Undefined if a host's server may have dropped it. */
 export function forwardedFor(request: IncomingMessage, head: Head | undefined): string | undefined {
   if (head !== undefined) return head['x-forwarded-for']
-  return hasTooManyFields(request) ? undefined : request.headers['x-forwarded-for']?.toString()
+  if (hasTooManyFields(request) && !(request instanceof ListenerRequest)) return undefined
+  return request.headers['x-forwarded-for']?.toString()
 }
 
 /** Undefined if malformed, with too many fields, or with a repeated field. */

@@ -16,7 +16,7 @@ export interface Reply {
   /** The passwords in the body. Sent only once it is recorded who is told them. */
   readonly tells?: Tells | undefined
   /** For the access log: the user, the token's hash, the entry. */
-  readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number | 'all' }
+  readonly logged?: { readonly user?: number | undefined, readonly token?: string, readonly entry?: number | 'all' }
 }
 
 /** Readers of one Buffer share it. */
@@ -95,7 +95,7 @@ export const PREFLIGHT: Reply = {
   status: 204,
   headers: [
     'Access-Control-Allow-Methods', 'GET, HEAD, POST',
-    'Access-Control-Allow-Headers', 'Authorization, Content-Type, Accept, If-Match',
+    'Access-Control-Allow-Headers', 'Authorization, Content-Type, Accept, If-Match, If-None-Match',
     'Access-Control-Max-Age', String(CORS_MAX_AGE_SECONDS)
   ]
 }
@@ -134,7 +134,8 @@ export function corsFields(origin: string | undefined, allowed: ReadonlySet<stri
   if (origin === undefined || !allowed.has(origin)) return ['Vary', 'Origin']
   return [
     'Vary', 'Origin', 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
-    'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
+    'Access-Control-Expose-Headers',
+    'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location, X-Request-Id'
   ]
 }
 

@@ -6,32 +6,25 @@ import type { Observer } from '../log.ts'
 import type { Commits } from '../store/store.ts'
 import { covers, type Session } from '../store/users.ts'
 import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
-import {
-  clientAddress, clientKey, isFromOtherSite, isHostAllowed, isTrusted, peerOf, type AddressSet, type Peer
-} from './client.ts'
+import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
 import { endBehindAnswer } from './ending.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
+import { answerPreflight, assertHttps, assertOwnPage, type Guarded, type GuardOptions } from './guards.ts'
 import { ListenerRequest } from './node-http.ts'
+import { proxyWarnings } from './proxy-warnings.ts'
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
 import { failureReply, statusReply, type Reply } from './reply.ts'
 import { isUnrecorded, recorded } from './recorded.ts'
-import type { Found, Route, Router } from './route.ts'
+import type { Route, Router } from './route.ts'
 import { respond } from './sending.ts'
 
 /** An undefined option skips its step. */
-export interface PipelineOptions {
+export interface PipelineOptions extends GuardOptions {
   readonly router: Router
   readonly rateLimit?: RateLimit | undefined
   /** Counts requests with a token by its user. */
   readonly limitsByUser?: boolean
-  readonly trustedProxies?: AddressSet | undefined
-  /** Refuses requests without HTTPS to this program or a trusted proxy. */
-  readonly asksForHttps?: boolean
-  /** Open configuration: names allowed in `Host`. */
-  readonly guardedHosts?: ReadonlySet<string> | undefined
-  /** Origins whose pages may read answers under `/api`. */
-  readonly corsOrigins?: ReadonlySet<string> | undefined
   /** Undefined in the open configuration. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
@@ -52,17 +45,13 @@ export interface Pipeline {
   stop(timeoutMs: number): Promise<void>
 }
 
-interface Asked {
+interface Asked extends Guarded {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly socket: IncomingMessage['socket']
   readonly startMs: number
   readonly head: Head | undefined
-  /** Limited and shared with other origins (contract §8, §5.8). */
-  readonly isUnderApi: boolean
-  readonly peer: Peer
   readonly client: string
-  readonly found: Found
   session: Session | undefined
   verdict: Verdict | undefined
   id: string | undefined
@@ -81,7 +70,7 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
       throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
     }
     if (head.upgrade !== undefined) endBehindAnswer(response) // none is supported; some Nodes read on behind the offer
-    assertHttps(options, asked, head)
+    assertHttps(options, asked, head, state.warnOfProxy)
     assertOwnPage(options, asked, head)
     answerPreflight(options, asked, head)
     asked.session = sessionOf(options, head)
@@ -112,7 +101,7 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
 }
 
 export function pipelineOf(options: PipelineOptions): Pipeline {
-  const state = { isStopping: false, hasWarned: false }
+  const state = { isStopping: false, hasWarned: false, warnOfProxy: proxyWarnings(options.warn) }
   let underWay = 0
   let onIdle = (): void => {}
   const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
@@ -133,7 +122,11 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
 }
 
 /** `hasWarned`: the operator knows that the host answers. */
-interface PipelineState { readonly isStopping: boolean, hasWarned: boolean }
+interface PipelineState {
+  readonly isStopping: boolean
+  hasWarned: boolean
+  readonly warnOfProxy: ReturnType<typeof proxyWarnings>
+}
 
 function begun(
   { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
@@ -191,19 +184,22 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
   // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
-  respond(response, reply, extraFields(options, asked), isLast)
+  respond(response, reply, extraFields(options, asked, reply), isLast)
   return reply.status
 }
 
 const ANSWERED_BY_HOST = 'the host answered a request while the service worked on it. The service has carried it ' +
   'out. If the framework answers by itself, switch that off; for Koa: ctx.respond = false'
 
-function extraFields(options: PipelineOptions, asked: Asked): string[] {
+function extraFields(options: PipelineOptions, asked: Asked, { status }: Reply): string[] {
   const { headers = [], corsOrigins } = options
   const fields = [...headers]
   const left = asked.verdict ?? limitOf(options, asked)?.peek(addressKey(asked))
-  // A request that was not counted is not refused.
-  if (left !== undefined) fields.push(...limitHeaders(asked.verdict ?? { ...left, allowed: true }))
+  if (left !== undefined) {
+    // A request that was not counted is not refused. If a stricter limit refused it, nothing is left either.
+    const shown = asked.verdict ?? { ...left, allowed: true }
+    fields.push(...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown))
+  }
   if (corsOrigins !== undefined && asked.head !== undefined && asked.isUnderApi) {
     fields.push(...replies.corsFields(asked.head.origin, corsOrigins))
   }
@@ -212,38 +208,6 @@ function extraFields(options: PipelineOptions, asked: Asked): string[] {
 
 function describe(error: unknown): string {
   return error instanceof Failure ? error.message : String(error instanceof Error && error.stack || error)
-}
-
-function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, { 'x-forwarded-proto': said }: Head): boolean {
-  return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
-}
-
-/** Contract §5.9. */
-function assertHttps(options: PipelineOptions, asked: Asked, head: Head): void {
-  if (options.asksForHttps !== true || asked.found?.route?.allowsHttp === true) return
-  if (!isHttps(options, asked, head)) throw replies.HTTPS_ONLY
-}
-
-/**
- * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS rebinding), nor
- * hide its `Origin` or, on a GET, its site (cross-site requests).
- */
-function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void {
-  const { guardedHosts, corsOrigins } = options
-  if (guardedHosts === undefined) return
-  const { host = '', origin, 'sec-fetch-site': site } = head
-  if (!isHostAllowed(host, guardedHosts)) throw replies.FOREIGN_HOST
-  const isForeign = origin === undefined ? asked.isUnderApi && isFromOtherSite(site)
-    : corsOrigins?.has(origin) !== true &&
-      origin !== `${isHttps(options, asked, head) ? 'https' : 'http'}://${host.toLowerCase()}`
-  if (isForeign) throw replies.FOREIGN_ORIGIN
-}
-
-/** Fetch, "CORS preflight"; contract §5.8. */
-function answerPreflight({ corsOrigins }: PipelineOptions, { isUnderApi }: Asked, head: Head): void {
-  const { method, origin, 'access-control-request-method': wanted } = head
-  if (method !== 'OPTIONS' || !isUnderApi || wanted === undefined || origin === undefined) return
-  throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
 }
 
 /** An invalid token matters only if the route needs one. */

@@ -131,7 +131,7 @@ export function sessionRoutes(
           return { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
         }
         const issued = await accounts.login(body.email, body.password, ttlMinutes, isGone)
-        if (issued === undefined) return INVALID_CREDENTIALS
+        if (issued === undefined) return { ...INVALID_CREDENTIALS, logged: { user: accounts.idOf(body.email) } }
         const { token, user, abilities, groups, expires } = issued
         return {
           ...jsonReply(200, { token, user: { ...user, abilities, groups }, expires, status: 200 }),

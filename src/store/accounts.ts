@@ -188,6 +188,9 @@ export class Accounts {
     return isRight && user !== undefined ? this.#issue(stillAs(user), {}, ttlMinutes, user.id) : undefined
   }
 
+  /** Whose address it is, for the log. */
+  idOf(email: string): number | undefined { return this.#state.userOf(email)?.id }
+
   /** Undefined if the token is unknown, revoked or expired. */
   session(token: string): Session | undefined {
     if (!TOKEN.test(token)) return undefined

@@ -31,6 +31,7 @@ test('a request is a line of JSON with who, what and what came of it, a new toke
   await ask('GET', '/nothing')
   await ask('PUT', '/api/listPassword')
   await ask('POST', '/api/login', { body: { email: ANA, password: 'wrong' } })
+  await ask('POST', '/api/login', { body: { email: 'nobody@example.org', password: 'wrong' } })
   const { json } = await call(t, url, 'POST', '/api/login', { body: { email: ANA, password: PASSWORD } })
   const loggedIn = service.accounts!.session(json.token)!.hash.slice(0, 12)
   const records = accessLines.map(line => JSON.parse(line))
@@ -52,6 +53,7 @@ test('a request is a line of JSON with who, what and what came of it, a new toke
     ['127.0.0.1', null, null, 'GET', 'listPassword', null, 401],
     ['127.0.0.1', null, null, 'GET', null, null, 404],
     ['127.0.0.1', null, null, 'PUT', null, null, 405],
+    ['127.0.0.1', 1, null, 'POST', 'login', null, 401],
     ['127.0.0.1', null, null, 'POST', 'login', null, 401],
     ['127.0.0.1', 1, loggedIn, 'POST', 'login', null, 200]
   ])
@@ -114,11 +116,12 @@ test('behind a proxy the line names the client that the proxy names', async t =>
   await call(t, url, 'GET', '/api/listPassword', { fields, localAddress: '127.0.0.2' })
   // Malformed, with a field twice: it counts as that client's all the same.
   await call(t, url, 'GET', '/api/listPassword', { fields: [...fields, 'Content-Type: a', 'Content-Type: b'] })
-  // With so many fields that the last one, which is the proxy's, is not among those that node:http keeps.
+  // With too many fields, of which node:http must not drop the last one, which is the proxy's; and in another spelling.
   const many = Array.from({ length: 200 }, (_, n) => `X-${n}: x`)
   await call(t, url, 'GET', '/api/listPassword', { fields: ['X-Forwarded-For: 192.0.2.1', ...many, ...fields] })
+  await call(t, url, 'GET', '/api/listPassword', { fields: ['X-Forwarded-For: 2001:0DB8:0:0::0001'] })
   const clients = accessLines.map(line => JSON.parse(line).client)
-  assert.deepEqual(clients, ['198.51.100.7', '127.0.0.2', '198.51.100.7', '127.0.0.1'])
+  assert.deepEqual(clients, ['198.51.100.7', '127.0.0.2', '198.51.100.7', '198.51.100.7', '2001:db8::1'])
 })
 
 const REQUEST: LoggedRequest = {

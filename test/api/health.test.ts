@@ -80,7 +80,8 @@ test('only this machine may ask, not through a proxy, or another with any token;
   const never = [...pages, REMOTE]
   const cases: readonly (readonly [url: string, status: number, fields: readonly string[], token?: string])[] = [
     ...[await startService(t), await startService(t, { 'trust-proxy': '127.0.0.1' })].flatMap(({ url }) => [
-      ...[...never, 'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: ', 'X-Forwarded-Proto: https', 'Origin: http://evil.example']
+      ...[...never, 'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: ', 'X-Forwarded-Proto: https', 'Origin: http://evil.example',
+        'X-Real-IP: 203.0.113.7', 'X-Forwarded-Host: vault.example', 'Forwarded: for=203.0.113.7', 'Via: 1.1 proxy', 'Via: 1.1 a, 1.1 b']
         .map(field => [url, 403, [field]] as const),
       [url, 200, []] as const, [url, 200, ['Sec-Fetch-Site: none']] as const
     ]),
@@ -92,7 +93,7 @@ test('only this machine may ask, not through a proxy, or another with any token;
     for (const [url, expected, fields, token] of cases) {
       const { status, text, headers } = await call(t, url, 'GET', path, { fields, token, localAddress: '127.0.0.9' })
       assert.equal(status, expected, `${path} ${fields.join()}`)
-      if (status === 403 && fields[0]!.startsWith('X-')) assert.equal(text, NOT_LOCAL)
+      if (status === 403 && /^(X-|Forwarded|Via)/.test(fields[0]!)) assert.equal(text, NOT_LOCAL)
       if (url === shut.url && fields[0] === 'Host: evil.example') assert.match(text, /The Host of this request .* ALLOWED_HOSTS/)
       assert.deepEqual(Object.keys(headers).filter(name => name.startsWith('access-control-')), [])
     }

@@ -187,13 +187,13 @@ test('§8.5 logins that are not even valid count, so that none is free', async t
   assert.deepEqual(answers.map(({ status }) => status), [400, 400, 429])
 })
 
-test('§8 a login counts against the general limit, unless its own refuses it; the fields are the general one\'s', async t => {
+test('§8 a login counts against the general limit, unless its own refuses it; the limit shown is the general one, and nothing is left for who is refused', async t => {
   const started = await startProtected(t, { 'rate-limit': '4', 'login-limit': '1' })
   const { url } = started
   const seen = ({ status, headers }: RawAnswer): unknown =>
     [status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining'], 'retry-after' in headers]
   assert.deepEqual(seen(await login(t, url, ANA, 'wrong')), [401, '4', '3', false])
-  for (let n = 0; n < 6; n++) assert.deepEqual(seen(await login(t, url)), [429, '4', '3', true])
+  for (let n = 0; n < 6; n++) assert.deepEqual(seen(await login(t, url)), [429, '4', '0', true])
   const token = await tokenOf(started)
   for (const left of ['2', '1', '0']) assert.deepEqual(seen(await list(t, url, token)), [404, '4', left, false])
   assert.deepEqual(seen(await list(t, url, token)), [429, '4', '0', true])

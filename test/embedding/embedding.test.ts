@@ -115,6 +115,19 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())
 })
 
+test('OPTIONS * of a server of somebody else is answered as the service itself answers it', async t => {
+  const service = await inMemory(t, { prefix: '/vault', port: 0 })
+  const asked = async (url: string): Promise<unknown> => {
+    const client = await connectRaw(t, url)
+    await client.send('OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const { status, headers } = await client.answer()
+    return [status, headers['allow']]
+  }
+  const own = await asked(await service.listen())
+  assert.deepEqual(own, [204, 'GET, HEAD, POST, OPTIONS'])
+  assert.deepEqual(await asked(await serverOf(t, service.handle)), own)
+})
+
 test('where a framework cuts its mount path off, the prefix is known from what it keeps, and answers name it', async t => {
   const service = await inMemory(t, { prefix: '/a/vault', page: true })
   const url = await serverOf(t, (request, response) => {

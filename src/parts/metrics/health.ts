@@ -68,9 +68,14 @@ export function healthRoutes(
   ]
 }
 
+/** Some proxies send one of these alone. A proxy that sends none cannot be told from a program on its machine. */
+const FIELDS_OF_PROXIES = [
+  'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'
+] as const
+
 /** Undefined: the client is a program on this machine. */
 function refusal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): Reply | undefined {
-  const isDirect = head['x-forwarded-for'] === undefined && head['x-forwarded-proto'] === undefined
+  const isDirect = FIELDS_OF_PROXIES.every(field => head[field] === undefined)
   if (!isLoopback(client) || !isDirect || isFromOtherSite(head['sec-fetch-site'])) return NOT_LOCAL
   return isHostAllowed(head.host!, allowedHosts) ? undefined : FOREIGN_HOST
 }

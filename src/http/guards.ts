@@ -1,0 +1,66 @@
+/** What refuses or answers a request before it is counted: HTTPS, host and origin, preflights. They throw replies. */
+import { isFromOtherSite, isHostAllowed, isTrusted, type AddressSet, type Peer } from './client.ts'
+import type { Head } from './head.ts'
+import type { RefusedProxy } from './proxy-warnings.ts'
+import * as replies from './reply.ts'
+import type { Found } from './route.ts'
+
+/** An undefined option skips its step. */
+export interface GuardOptions {
+  readonly trustedProxies?: AddressSet | undefined
+  /** Refuses requests without HTTPS to this program or a trusted proxy. */
+  readonly asksForHttps?: boolean
+  /** Open configuration: names allowed in `Host`. */
+  readonly guardedHosts?: ReadonlySet<string> | undefined
+  /** Origins whose pages may read answers under `/api`. */
+  readonly corsOrigins?: ReadonlySet<string> | undefined
+  /** Undefined in the open configuration. */
+  readonly authenticate?: unknown
+}
+
+export interface Guarded {
+  /** Limited and shared with other origins (contract §8, §5.8). */
+  readonly isUnderApi: boolean
+  readonly peer: Peer
+  readonly found: Found
+}
+
+function isHttps({ trustedProxies }: GuardOptions, { peer }: Guarded, { 'x-forwarded-proto': said }: Head): boolean {
+  return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
+}
+
+/** Contract §5.9. */
+export function assertHttps(
+  options: GuardOptions, asked: Guarded, head: Head, warnOfProxy: (refused: RefusedProxy) => void
+): void {
+  if (options.asksForHttps !== true || isHttps(options, asked, head)) return
+  // A token must not travel in clear, whatever the route allows.
+  const showsToken = options.authenticate !== undefined && head.authorization !== undefined
+  if (asked.found?.route?.allowsHttp === true && !showsToken) return
+  const { address } = asked.peer
+  const isKnown = isTrusted(address, options.trustedProxies)
+  warnOfProxy({ address, isTrusted: isKnown, said: head['x-forwarded-proto'] })
+  throw replies.HTTPS_ONLY
+}
+
+/**
+ * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS rebinding), nor
+ * hide its `Origin` or, on a GET, its site (cross-site requests).
+ */
+export function assertOwnPage(options: GuardOptions, asked: Guarded, head: Head): void {
+  const { guardedHosts, corsOrigins } = options
+  if (guardedHosts === undefined) return
+  const { host = '', origin, 'sec-fetch-site': site } = head
+  if (!isHostAllowed(host, guardedHosts)) throw replies.FOREIGN_HOST
+  const isForeign = origin === undefined ? asked.isUnderApi && isFromOtherSite(site)
+    : corsOrigins?.has(origin) !== true &&
+      origin !== `${isHttps(options, asked, head) ? 'https' : 'http'}://${host.toLowerCase()}`
+  if (isForeign) throw replies.FOREIGN_ORIGIN
+}
+
+/** Fetch, "CORS preflight"; contract §5.8. */
+export function answerPreflight({ corsOrigins }: GuardOptions, { isUnderApi }: Guarded, head: Head): void {
+  const { method, origin, 'access-control-request-method': wanted } = head
+  if (method !== 'OPTIONS' || !isUnderApi || wanted === undefined || origin === undefined) return
+  throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
+}

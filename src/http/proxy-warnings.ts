@@ -1,0 +1,38 @@
+/** Tells the operator why requests by a proxy are refused for want of HTTPS: a page shows only the refusal. */
+import { MAX_WARNED_PROXIES, PROXY_WARNING_MS } from '../limits.ts'
+
+export interface RefusedProxy {
+  readonly address: string
+  readonly isTrusted: boolean
+  /** Its `X-Forwarded-Proto`. */
+  readonly said: string | undefined
+}
+
+/** Warns once a while for each address. Beyond so many addresses it is silent, since clients may have many. */
+export function proxyWarnings(
+  warn: (line: string) => void, nowMs: () => number = () => performance.now()
+): (refused: RefusedProxy) => void {
+  let warned = new Set<string>()
+  let sinceMs = nowMs()
+  return refused => {
+    const why = faultOf(refused)
+    if (why === undefined) return
+    if (nowMs() - sinceMs >= PROXY_WARNING_MS) {
+      warned = new Set()
+      sinceMs = nowMs()
+    }
+    if (warned.has(refused.address) || warned.size >= MAX_WARNED_PROXIES) return
+    warned.add(refused.address)
+    warn(why)
+  }
+}
+
+function faultOf({ address, isTrusted, said }: RefusedProxy): string | undefined {
+  const from = `a request from ${address || 'a Unix socket'}`
+  if (!isTrusted) {
+    return said?.toLowerCase() !== 'https' ? undefined
+      : `${from}, which is not in TRUST_PROXY, says that it came by HTTPS; it was refused`
+  }
+  const what = said === undefined ? 'has no X-Forwarded-Proto' : 'does not say X-Forwarded-Proto: https'
+  return `${from}, a proxy in TRUST_PROXY, ${what}; it was refused`
+}
