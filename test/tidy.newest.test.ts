@@ -263,7 +263,7 @@ function unsafeNames(sources: Sources): string[] {
         found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}`)
       }
       if (!ts.isCallExpression(node) || !node.expression.getText().endsWith('.setAttribute')) return
-      if (!/^'(href|form|aria-(labelledby|describedby))'$/.test(node.arguments[0]?.getText() ?? '')) found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}`)
+      if (!/^'(href|form|list|aria-(labelledby|describedby))'$/.test(node.arguments[0]?.getText() ?? '')) found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}`)
     })
     return found
   })

@@ -142,6 +142,7 @@ inBrowser('the keys work in the viewer, and on the row with the focus: copy, edi
   await told(browser, 'Eliminada: GitHub')
   await browser.press(KEYS.control, 'z')
   await until(() => service.store.state.entries.get(5)?.status === 1)
+  await browser.until("return document.activeElement.querySelector('bdi')?.textContent === 'GitHub'")
   await browser.press(KEYS.control, 'k')
   assert.equal(await focus(browser), 'searchbox: Buscar por sistema, usuario o dirección')
 })

@@ -114,7 +114,7 @@ inBrowser('headers sort, numbers by their value, and say how', CHROMIUM, async t
   await settled(browser)
   assert.deepEqual(await users(browser), ['z', 'a10', 'a2', 'a1'], 'a reload keeps it')
   const names = await browser.run<string[]>("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.textContent.trim())")
-  assert.ok(names.length === 9 && names.every(name => name !== ''), 'each column has a name')
+  assert.ok(names.length === 10 && names.every(name => name !== ''), 'each column has a name')
 })
 
 inBrowser('a web address is shown and sorted by its host, and opens in a new tab without a referrer', CHROMIUM, async t => {

@@ -1,11 +1,11 @@
 /** The acts of a person on the entries of the list. */
 import { rowOf, type Listed, type Stored } from './answers.ts'
-import { forgetRemovals, reload, removeEntry, save } from './changes.ts'
-import { clearNow, copy } from './clipboard.ts'
-import { announce, isModal, sayCopied, tell } from './dialogs.ts'
+import { forgetRemovals, reload, removeEntry, restoreAll, save } from './changes.ts'
+import { copySecret, copyText } from './copying.ts'
+import { announce, confirm, isModal, tell } from './dialogs.ts'
 import { openEditor, type Draft, type Edited } from './editor.ts'
 import { isAlike } from './entries.ts'
-import { explained, say } from './language.ts'
+import { explained, say, sayCount } from './language.ts'
 import { briefName, sentences } from './plain.ts'
 import type { Act } from './showing.ts'
 import { api, deleted, entries, isAtList, page, rights, screenNow, show } from './state.ts'
@@ -35,6 +35,11 @@ export async function loadList(isAsked: boolean = false): Promise<void> {
   if (answer.why === 'forbidden') return show({ name: 'list' })
   if (!isAtList()) return show({ name: 'failed', refusal: answer, retry: () => void loadList() })
   tell(explained(answer), { label: say('retry'), act: () => void loadList(true) })
+}
+
+/** A failure is told by the next load that somebody asks for. */
+export async function loadQuietly(): Promise<void> {
+  if (lastLoad === undefined && rights.may('listEntries') && (await reload()).ok) loaded(false)
 }
 
 function loaded(isAsked: boolean): void {
@@ -68,10 +73,11 @@ export function stopActs(): void {
 export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
   if (asked === 'view' || asked === 'reveal') view(entry, asked === 'reveal')
   else if (asked === 'copyUser') void copyText(entry.usuario, button)
-  else if (asked === 'copy') void copySecret('password', entry, button)
+  else if (asked === 'copy') copyStored('password', entry, button)
   else if (asked === 'keepReused') page.keep({ by: 'reused' })
   else if (asked === 'keepExposed') page.keep({ by: 'exposed' })
-  else if (asked === 'copyNotes') void copySecret('notas', entry, button)
+  else if (asked === 'copyNotes') copyStored('notas', entry, button)
+  else if (asked === 'copyCode') copyCode(entry, button)
   else void { edit, remove, restore }[asked](entry, button)
 }
 
@@ -92,26 +98,14 @@ function view(entry: Listed, isRevealed: boolean): void {
   openViewer(entry, isRevealed, { act, copyText: (...asked) => void copyText(...asked), read: storedNow })
 }
 
-async function copySecret(name: 'password' | 'notas', entry: Listed, button?: HTMLElement): Promise<void> {
-  if (!rights.may('getPassword')) return
-  const text = busy(button, storedNow(entry)).then(now => now?.fields[name])
-  const isCopied = await copy(text, outcome => {
-    if (outcome === 'cleared') announce(say('cleared'))
-    else tell(say('maybeCopied'), { label: say('clear'), act: () => void clearClipboard() })
-  })
-  if (isCopied !== undefined) tellCopied(isCopied, button)
+/** Also of a deleted entry. */
+function copyStored(name: 'password' | 'notas', entry: Listed, button?: HTMLElement): void {
+  if (rights.may('getPassword')) void copySecret(busy(button, storedNow(entry)).then(now => now?.fields[name]), button)
 }
 
-async function copyText(text: string, button?: HTMLElement): Promise<void> {
-  tellCopied(await copy(Promise.resolve(text)) === true, button)
-}
-
-async function clearClipboard(): Promise<void> { if (await clearNow()) announce(say('cleared')) }
-
-function tellCopied(isCopied: boolean, button: HTMLElement | undefined): void {
-  if (!isCopied) tell(say('notCopied'))
-  else if (button === undefined) announce(say('copied'))
-  else sayCopied(button)
+function copyCode({ id }: Listed, button?: HTMLElement): void {
+  void copySecret(busy(button, api.code(id)).then(answer =>
+    answer.ok ? answer.value.code : void tell(explained(answer)) as undefined), button)
 }
 
 async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
@@ -133,10 +127,21 @@ async function remove(entry: Listed): Promise<void> {
   page.focus()
 }
 
+/** All that are shown: a search says which. */
+export async function restoreShown(): Promise<void> {
+  const all = deleted.shown
+  const title = sayCount(all.length, 'restoreOne', 'restoreAll')
+  const names = all.slice(0, 8).map(({ sistema }) => briefName(sistema)).join(' · ')
+  if (!await confirm(title, all.length > 8 ? `${names} …` : names, 'restore', 'cancel')) return
+  await restoreAll(all)
+  await loadDeleted()
+}
+
 async function restore({ id, sistema }: Listed, button?: HTMLElement): Promise<void> {
   const answer = await busy(button, api.restore(id))
   const name = briefName(sistema)
   if (!answer.ok) return void tell(sentences(say('notRestored', { name }), explained(answer)))
+  if (entryInView()?.id === id) closeViewer()
   deleted.drop(id)
   show()
   announce(say('restored', { name }))
@@ -148,6 +153,7 @@ async function restore({ id, sistema }: Listed, button?: HTMLElement): Promise<v
 async function storedNow(entry: Listed): Promise<Stored | undefined> {
   const answer = await api.get(entry.id)
   if (!answer.ok && answer.why !== 'unknown') return void tell(explained(answer)) as undefined
+  if (screenNow().name === 'deleted' && answer.ok) return answer.value
   if (!answer.ok || !answer.value.isActive) return gone(entry) as undefined
   const now = rowOf(answer.value, entries.get(entry.id) ?? entry)
   if (!isAlike(now, entry)) {

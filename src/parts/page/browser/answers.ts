@@ -27,6 +27,8 @@ export interface Listed {
   readonly exposed?: number
   readonly hasNotes: boolean
   readonly hasCode: boolean
+  readonly deleted?: string
+  readonly deletedBy?: string
 }
 
 export interface List {
@@ -57,13 +59,45 @@ export interface User {
   readonly email: string
   readonly name: string
   readonly abilities?: readonly string[]
+  /** Undefined: all. */
+  readonly groups?: readonly string[]
 }
 
+/** Without values: `version` asks for those. */
 export interface Change {
+  readonly version: number
   readonly time: string
   readonly by: string | null
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
-  readonly fields: Partial<EntryFields>
+  readonly fields: readonly (keyof EntryFields | 'otp')[]
+  readonly values?: Partial<EntryFields>
+}
+
+/** Somebody who knows the present password of an entry. `removed`: no operation may tell it any more. */
+export interface Knower {
+  readonly user?: { readonly id: number, readonly email: string, readonly name?: string }
+  readonly operator?: string
+  readonly host?: true
+  readonly how: 'set' | 'read' | 'equal'
+  readonly removed?: true
+}
+
+export interface Knowers {
+  readonly knows: readonly Knower[]
+  /** Reads before this time were not recorded. */
+  readonly unrecordedBefore?: string
+}
+
+export interface Code {
+  readonly code: string
+  readonly seconds: number
+}
+
+export interface OwnSession {
+  readonly id: number | string
+  readonly name: string
+  readonly issued: string
+  readonly current: boolean
 }
 
 /** Each operation needs one of its abilities; null: none. */
@@ -123,7 +157,8 @@ export function mayBeDone(answer: Answer<unknown>): boolean {
 }
 
 export type Operation = 'listEntries' | 'getPassword' | 'createPassword' | 'updatePassword' | 'deletePassword' |
-  'deletedPasswords' | 'restorePassword' | 'historyPassword' | 'changeOwnPassword'
+  'deletedPasswords' | 'restorePassword' | 'historyPassword' | 'formerPassword' | 'whoKnows' | 'oneTimeCode' |
+  'changeOwnPassword' | 'ownSessions' | 'endOwnSessions'
 
 export class Rights {
   #served: { readonly [operation: string]: readonly string[] | null } = {}
@@ -134,6 +169,9 @@ export class Rights {
   serve(operations: { readonly [operation: string]: readonly string[] | null }): void { this.#served = operations }
 
   get isOpen(): boolean { return this.#served['login'] === undefined }
+
+  /** Whether a proxy in front of the service may say who it is. */
+  get hasProxyLogin(): boolean { return this.#served['proxyLogin'] !== undefined }
 
   begin(abilities?: readonly string[]): void {
     this.#abilities = abilities

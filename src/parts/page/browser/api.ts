@@ -3,8 +3,8 @@
  * whatever its status.
  */
 import {
-  LOST, refusalOf, type Answer, type Body, type Change, type List, type Listed, type Operation, type Sent,
-  type Stored, type User
+  LOST, refusalOf, type Answer, type Body, type Change, type Code, type EntryFields, type Knowers, type List,
+  type Listed, type Operation, type OwnSession, type Sent, type Stored, type User
 } from './answers.ts'
 
 interface Received {
@@ -98,7 +98,33 @@ export class Api {
 
   async history(id: number): Promise<Answer<readonly Change[]>> {
     const asked = { isAnswer: (body: Body) => Array.isArray(body['history']) }
-    return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'])
+    return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'].map(changeIn))
+  }
+
+  /** The values that a change has set. */
+  async former(id: number, version: number): Promise<Answer<Partial<EntryFields>>> {
+    const asked = { isAnswer: (body: Body) => typeof body['fields'] === 'object' }
+    return mapped(await this.#ask('GET', 'formerPassword', `${id}/${version}`, asked), ({ body }) => body['fields'])
+  }
+
+  async whoKnows(id: number): Promise<Answer<Knowers>> {
+    const asked = { isAnswer: (body: Body) => Array.isArray(body['knows']) }
+    return mapped(await this.#ask('GET', 'whoKnows', id, asked), ({ body }) => body as unknown as Knowers)
+  }
+
+  async code(id: number): Promise<Answer<Code>> {
+    const asked = { isAnswer: ({ code, seconds }: Body) => typeof code === 'string' && typeof seconds === 'number' }
+    return mapped(await this.#ask('GET', 'oneTimeCode', id, asked), ({ body }) => body as unknown as Code)
+  }
+
+  async sessions(): Promise<Answer<readonly OwnSession[]>> {
+    const asked = { isAnswer: (body: Body) => Array.isArray(body['sessions']) }
+    return mapped(await this.#ask('GET', 'ownSessions', '', asked), ({ body }) => body['sessions'])
+  }
+
+  async endSessions(session: OwnSession['id'] | 'others'): Promise<Answer<unknown>> {
+    const asked = { body: { session }, isAnswer: (body: Body) => body['status'] === 200 }
+    return this.#ask('POST', 'endOwnSessions', '', asked)
   }
 
   async changePassword(password: string, newPassword: string): Promise<Answer<unknown>> {
@@ -111,9 +137,17 @@ export class Api {
     return response.ok ? (await response.text()).trim().split(/\s+/) : []
   }
 
-  async login(email: string, password: string): Promise<Answer<User>> {
+  /** `code` is empty without a second factor. */
+  async login(email: string, password: string, code: string = ''): Promise<Answer<User>> {
+    return this.#begin('login', { email, password, ...code !== '' && { code } })
+  }
+
+  /** As whom a proxy in front of the service says. */
+  async proxyLogin(): Promise<Answer<User>> { return this.#begin('proxyLogin', {}) }
+
+  async #begin(operation: 'login' | 'proxyLogin', body: object): Promise<Answer<User>> {
     const isAnswer = (body: Body): boolean => typeof body['token'] === 'string' && typeof body['user'] === 'object'
-    const answer = await this.#send('POST', 'login', { body: { email, password }, isAnswer })
+    const answer = await this.#send('POST', operation, { body, isAnswer })
     if (!answer.ok) return answer
     this.#token = answer.value.body['token']
     this.#user = answer.value.body['user'] as User
@@ -140,7 +174,7 @@ export class Api {
   }
 
   async #ask(
-    method: 'GET' | 'POST', operation: Operation, id: number | '', asked: Asked
+    method: 'GET' | 'POST', operation: Operation, id: number | string, asked: Asked
   ): Promise<Answer<Received>> {
     const { signal } = this.#session
     const headers = { ...this.#authorization(), ...asked.headers }
@@ -188,10 +222,12 @@ function parsed(text: string): Body {
   }
 }
 
-function listed({ id, sistema, usuario, url, grupo, changed, reused, exposed, notas, otp }: Body): Listed {
+function listed({ id, sistema, usuario, url, grupo, notas, otp, ...others }: Body): Listed {
+  const { changed, reused, exposed, deleted, deletedBy } = others
   return {
     id, sistema, usuario, url: url ?? '', grupo: grupo ?? '', hasNotes: notas === true, hasCode: otp === true,
-    ...changed && { changed }, ...reused > 0 && { reused }, ...exposed > 0 && { exposed }
+    ...changed && { changed }, ...reused > 0 && { reused }, ...exposed > 0 && { exposed },
+    ...deleted && { deleted }, ...deletedBy && { deletedBy }
   }
 }
 
@@ -200,6 +236,10 @@ function storedIn({ body, headers }: Received, name: string): Stored {
   const { id, status, sistema, usuario, password, url, notas, grupo } = body[name]
   const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '', grupo: grupo ?? '' }
   return { id, isActive: status === 1, fields, tag: headers.get('ETag')?.replace(/^W\//, '') }
+}
+
+function changeIn({ fields, ...change }: any): Change {
+  return Array.isArray(fields) ? { ...change, fields } : { ...change, fields: Object.keys(fields), values: fields }
 }
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {

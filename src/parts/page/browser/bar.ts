@@ -1,7 +1,8 @@
 /** The one bar of the page: search, deleted entries, the menu, and a new entry. */
+import { openAccount } from './account.ts'
 import { create, toggleDeleted } from './acts.ts'
 import { icon, iconButton, make } from './dom.ts'
-import { languageSwitch, openAccount, openHelp } from './help.ts'
+import { languageSwitch, openHelp } from './help.ts'
 import { languageNow, say } from './language.ts'
 import { plainText } from './plain.ts'
 import { endSession, logOut } from './session.ts'

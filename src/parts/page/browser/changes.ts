@@ -200,7 +200,8 @@ function offerUndo(entry: Listed, name: string): void {
   undoable = all
 }
 
-async function restoreAll(all: readonly Listed[]): Promise<void> {
+/** Together; of what fails the first is said. */
+export async function restoreAll(all: readonly Listed[]): Promise<void> {
   const answers = await Promise.all(all.map(async entry => [entry, await api.restore(entry.id)] as const))
   for (const [entry, { ok }] of answers) {
     if (!ok) continue

@@ -1,9 +1,11 @@
 /** The dialog that creates or changes an entry. It never discards typed text unasked. */
-import type { EntryFields } from './answers.ts'
+import type { EntryFields, Sent } from './answers.ts'
 import { confirm, openDialog } from './dialogs.ts'
 import { grow, make, textButton } from './dom.ts'
 import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
+import { CodeField } from './code-field.ts'
+import { api, entries, rights } from './state.ts'
 import { PasswordField, storedLine } from './password-field.ts'
 
 export interface Edited {
@@ -17,13 +19,13 @@ export interface Edited {
 /** For a new entry if `edited` is undefined. */
 export interface Draft {
   readonly edited: Edited | undefined
-  readonly typed: Partial<EntryFields>
+  readonly typed: Sent
 }
 
 /** The changed fields; all fields of a new entry. */
 export interface Changed {
   readonly edited: Edited | undefined
-  readonly fields: Partial<EntryFields>
+  readonly fields: Sent
   /** Different each time that the editor opens. */
   readonly session: object
 }
@@ -37,7 +39,7 @@ let current: { draft(): Draft | undefined } | undefined
 export function draftNow(): Draft | undefined { return current?.draft() }
 
 /** `save` closes the editor, unless that shows another entry meanwhile. */
-export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFields> = {}): void {
+export function openEditor(save: Save, edited?: Edited, typed: Sent = {}): void {
   if (current !== undefined) return
   const stored = edited?.fields ?? { url: '', notas: '' }
   const password = new PasswordField(edited && (() => keepPassword()))
@@ -45,8 +47,10 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
     sistema: make('input', { id: 'sistema', dir: 'auto' }),
     usuario: make('input', { id: 'usuario', dir: 'auto', spellcheck: false }),
     url: make('input', { id: 'url', dir: 'ltr', inputMode: 'url', spellcheck: false }),
-    ...stored.notas !== undefined && { notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 }) }
+    ...stored.notas !== undefined && { notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 }) },
+    ...hasGroups(stored.grupo) && { grupo: make('input', { id: 'grupo', dir: 'auto', spellcheck: false }) }
   }
+  const code = new CodeField(edited?.hasCode === true)
   for (const [name, input] of Object.entries(inputs)) {
     input.autocomplete = 'off'
     if (name !== 'notas') input.autocapitalize = 'off'
@@ -54,11 +58,13 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   }
   const field = (name: keyof typeof inputs, isRequired: boolean): Field[] =>
     inputs[name] === undefined ? [] : [{ name, label: say(name), input: inputs[name], isRequired }]
+  const known = make('datalist', { id: 'groups' }, ...knownGroups().map(value => make('option', { value })))
+  inputs.grupo?.setAttribute('list', known.id)
   const button = make('button', { className: 'main' }, say('save'))
   const session = {}
   const form = new Form([
     ...field('sistema', true), ...field('usuario', true), password.field, ...field('url', false),
-    ...field('notas', false)
+    ...rights.may('oneTimeCode') ? [code.field] : [], ...field('grupo', false), ...field('notas', false)
   ], button, async () => {
     const changed = changedFields()
     if (edited !== undefined && Object.keys(changed).length === 0) return close() as undefined
@@ -67,13 +73,13 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   })
 
   /** An input drops line breaks: that alone is no change. */
-  const changedFields = (): Partial<EntryFields> => {
+  const changedFields = (): Sent => {
     const changed = Object.entries(inputs).map(([name, { value }]) => [name as Name, value] as const)
       .filter(([name, value]) => value !== heldBy(name, edited?.fields[name] ?? ''))
     if (password.typed !== undefined && (password.typed !== '' || edited !== undefined)) {
       changed.push(['password', password.typed])
     }
-    return Object.fromEntries(changed)
+    return { ...Object.fromEntries(changed), ...code.typed !== undefined && { otp: code.typed } }
   }
   const draft = (): Draft | undefined => {
     const changed = changedFields()
@@ -106,12 +112,14 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.submit()
   })
 
+  if (edited?.hasCode === true && typed.otp === undefined) code.keep()
+  else code.set(typed.otp ?? '')
   const { notas } = inputs
   if (edited !== undefined && typed.password === undefined) keepPassword()
   if (notas !== undefined && notas.value !== '' && typed.notas === undefined) keep('notas', notas)
   const cancel = textButton('second', say('cancel'), () => { if (mayClose()) close() })
   const close = openDialog({
-    id: 'editor', title: say(edited === undefined ? 'create' : 'edit'), content: [form.element],
+    id: 'editor', title: say(edited === undefined ? 'create' : 'edit'), content: [form.element, known],
     foot: [cancel, button], mayClose, onClose: () => { current = undefined }
   })
   current = { draft }
@@ -122,6 +130,11 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   }
   inputs.sistema.focus()
 }
+
+/** Those that the account is confined to, or that the list has. */
+function knownGroups(): readonly string[] { return api.user?.groups ?? entries.offers.groups }
+
+function hasGroups(stored: string = ''): boolean { return stored !== '' || knownGroups().length > 0 }
 
 function heldBy(name: Name, text: string): string {
   return name === 'notas' ? text.replace(/\r\n?/g, '\n') : text.replace(/[\r\n]/g, '')

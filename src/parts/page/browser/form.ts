@@ -2,7 +2,7 @@
 import { isWait, type Refusal } from './answers.ts'
 import { tell } from './dialogs.ts'
 import { describe, make } from './dom.ts'
-import { explain, say } from './language.ts'
+import { explain, refused, say } from './language.ts'
 import { sentences } from './plain.ts'
 import type { TextName } from './texts.ts'
 
@@ -80,11 +80,12 @@ export class Form {
       setFault(longest, say('tooLong'))
     }
     if (refusal.why === 'invalid') {
-      for (const field of this.#fields) setFault(field, refusal.errors[field.name]?.join(' ') ?? '')
+      for (const field of this.#fields) setFault(field, refusal.errors[field.name]?.map(refused).join(' ') ?? '')
     }
     if (this.#focusFault()) return
     if (refusal.why === 'invalid') {
-      return this.#warn([say('invalid'), ...Object.values(refusal.errors).flat()].join(' '))
+      const sentences = Object.values(refusal.errors).flatMap(all => all ?? [])
+      return this.#warn([say('invalid'), ...sentences.map(refused)].join(' '))
     }
     this.#stop = countDown(isWait(refusal) ? refusal.waitSeconds : 0, left => {
       this.#warn(textOf(outcome, left))

@@ -15,7 +15,9 @@ const SPARE_ROWS = 6
 export const MAX_WHOLE_ROWS = 500
 
 const HEADERS: readonly TextName[] =
-  ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copy']
+  ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copyCode', 'copy']
+
+const DELETED_HEADERS: { readonly [name in TextName]?: TextName } = { copy: 'restore', changed: 'deletedAt' }
 
 interface Place {
   readonly index: number
@@ -123,9 +125,8 @@ export class Grid {
     const cells = HEADERS.map(name => {
       const by = COLUMNS.find(one => one === name)
       if (by === undefined || this.#isDeleted) {
-        const isSeen = by !== undefined && by !== 'changed'
-        const text = say(this.#isDeleted && name === 'copy' ? 'restore' : name)
-        const label = make('span', { className: isSeen ? '' : 'unseen' }, text)
+        const text = say(this.#isDeleted ? DELETED_HEADERS[name] ?? name : name)
+        const label = make('span', { className: by === undefined ? 'unseen' : '' }, text)
         return make('div', { className: name, role: 'columnheader' }, label)
       }
       const isUp = order.isReversed === (by === 'changed')
@@ -241,7 +242,7 @@ export class Grid {
     const button = target.closest<HTMLElement>('[data-act]')
     if (button !== null) return this.#options.onAct(button.dataset['act'] as Act, entry, button)
     // A click that ends a selection of text does not open the entry.
-    if (!this.#isDeleted && getSelection()?.isCollapsed !== false) this.#options.onAct('view', entry)
+    if (getSelection()?.isCollapsed !== false) this.#options.onAct('view', entry)
   }
 
   #key(event: KeyboardEvent): void {
@@ -262,7 +263,7 @@ export class Grid {
     if (to !== undefined) {
       event.preventDefault()
       this.#go(to)
-    } else if (key === 'Enter' && target.role !== null && !this.#isDeleted) {
+    } else if (key === 'Enter' && target.role !== null) {
       // Otherwise Enter would also press whatever gets the focus.
       event.preventDefault()
       const entry = this.#entries[index]!

@@ -1,15 +1,10 @@
-/** The help, the switch of the language, the account, and the change of one's own password. */
+/** The help, and the switch of the language. */
 import { openDialog } from './dialogs.ts'
-import { make, recall, remember, textButton } from './dom.ts'
-import { Form } from './form.ts'
+import { make, recall, remember } from './dom.ts'
 import { languageNow, say, setLanguage, type Language } from './language.ts'
-import { plainText } from './plain.ts'
-import { api, page, rights } from './state.ts'
+import { page, rights } from './state.ts'
 import type { TextName } from './texts.ts'
 
-const NAMED = [
-  'listEntries', 'getPassword', 'createPassword', 'updatePassword', 'deletePassword', 'restorePassword'
-] as const
 const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
   ['/ · Ctrl K', 'keySearch'], ['n', 'create'], ['↑ ↓', 'keyRows'], ['← →', 'keyColumns'],
   ['Enter', 'keyOpen'],
@@ -37,6 +32,19 @@ export function languageSwitch(): HTMLElement {
   return make('div', { className: 'languages', role: 'group', ariaLabel: say('language') }, spanish, english)
 }
 
+/** The other language, as a quiet link. */
+export function languageLink(): HTMLElement {
+  const [other, name] = languageNow() === 'es' ? ['en', 'English'] as const : ['es', 'Español'] as const
+  const link = make('button', { type: 'button', className: 'link language', lang: other }, name)
+  link.dataset['language'] = other
+  link.addEventListener('click', () => {
+    setLanguage(other)
+    page.renew()
+    page.focus()
+  })
+  return link
+}
+
 export function openHelp(): void {
   const texts: TextName[] = ['helpOpen', 'helpHidden', 'helpClipboard', 'helpRemoved', 'helpIdle']
   if (!rights.isOpen) texts.push('helpSession')
@@ -53,49 +61,4 @@ export function openHelp(): void {
         make('label', { className: 'check' }, box, make('span', {}, say('singleKeys'))))
     ]
   })
-}
-
-/** `onPasswordChanged` is called when the change has ended the session. */
-export function openAccount(onPasswordChanged: () => void): void {
-  const { name = '', email = '' } = api.user ?? {}
-  const allowed = NAMED.filter(operation => rights.may(operation))
-  const what = (allowed.length > 0 ? allowed : NAMED).map(operation => say(`ability_${operation}`)).join(', ')
-  const change = Object.assign(textButton('second', say('changeOwn'), () => {
-    close()
-    openOwnPassword(onPasswordChanged)
-  }), { id: 'show-own' })
-  const close = openDialog({
-    id: 'account', title: say('account'), content: [
-      make('p', {}, say('loggedInAs', { name: plainText(name), email })),
-      make('p', { id: 'account-may', className: 'hint' }, say(allowed.length > 0 ? 'accountMay' : 'limits', { what }))
-    ],
-    ...rights.may('changeOwnPassword') && { foot: [change] }
-  })
-}
-
-function openOwnPassword(onChanged: () => void): void {
-  const current = make('input', { id: 'current', type: 'password', autocomplete: 'current-password' })
-  const fresh = make('input', { id: 'fresh', type: 'password', autocomplete: 'new-password' })
-  const button = make('button', { className: 'main' }, say('changeOwn'))
-  const form = new Form([
-    { name: 'password', label: say('currentPassword'), input: current, isRequired: true },
-    { name: 'newPassword', label: say('newPassword'), input: fresh, isRequired: true }
-  ], button, async () => {
-    const answer = await api.changePassword(current.value, fresh.value)
-    if (!answer.ok) return answer.errors['password'] === undefined ? answer : 'badCurrent'
-    close()
-    onChanged()
-    return undefined
-  })
-  // Password managers learn the account from it.
-  form.element.prepend(make('input', {
-    className: 'unseen', autocomplete: 'username', tabIndex: -1, ariaHidden: 'true', readOnly: true,
-    value: api.user?.email
-  }))
-  const cancel = textButton('second', say('cancel'), () => close())
-  const close = openDialog({
-    id: 'own', title: say('changeOwn'), mayClose: () => !form.isBusy,
-    content: [make('p', { className: 'hint' }, say('changeOwnText')), form.element], foot: [cancel, button]
-  })
-  current.focus()
 }

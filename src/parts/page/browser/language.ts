@@ -63,4 +63,23 @@ export function explain(refusal: Refusal, secondsLeft: number = refusal.waitSeco
   return [say('failedTitle'), requestId === '' ? text : `${text} · ${say('request', { id: requestId })}`]
 }
 
+/** The service's sentences about a field, in their English; names of groups may have spaces. */
+const REFUSED: readonly (readonly [sentence: RegExp, text: TextName])[] = [
+  [/field is required\.$/, 'required'], [/at least (?<count>\d+) characters\.$/, 'atLeast'],
+  [/not be greater than (?<count>\d+) characters\.$/, 'atMost'], [/halves of surrogate pairs|NUL/, 'notWritable'],
+  [/current password is not correct/, 'badCurrent'], [/be the address|of the address/, 'notAddress'],
+  [/common/, 'common'], [/keys/, 'keyRow'], [/digits/, 'onlyDigits'], [/email address\.$/, 'badEmail'],
+  [/base32 secret/, 'badOtp'], [/^The grupo field must be one of (?<names>.*)\.$/, 'badGroup'],
+  [/^The grupo field must be a group of yours/, 'noGroup'], [/^The grupo field must be a name of/, 'badGroupName']
+]
+
+/** A sentence of the service about a field, in the page's language; one that the page does not know, as it is. */
+export function refused(sentence: string): string {
+  for (const [pattern, text] of REFUSED) {
+    const found = pattern.exec(sentence)
+    if (found !== null) return say(text, found.groups)
+  }
+  return say('refusedValue', { message: plainText(sentence) })
+}
+
 export function explained(refusal: Refusal): string { return sentences(...explain(refusal)) }

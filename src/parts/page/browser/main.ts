@@ -1,5 +1,5 @@
 /** The page: puts its parts together and starts them. */
-import { act, create, loadList, LOST_AFTER_MS, toggleDeleted } from './acts.ts'
+import { act, create, loadList, loadQuietly, LOST_AFTER_MS, toggleDeleted } from './acts.ts'
 import type { Listed, Served } from './answers.ts'
 import { ENDED } from './api.ts'
 import { askToClose, isModal, startDialogs, tell, topDialog, undoNow } from './dialogs.ts'
@@ -7,10 +7,13 @@ import { catchBack } from './dom.ts'
 import { openHelp, usesSingleKeys } from './help.ts'
 import { say } from './language.ts'
 import { bar, grid, startScreen } from './screen.ts'
-import { askForLogin, beginSession, startSession } from './session.ts'
+import { askForLogin, beginFirst, startSession } from './session.ts'
 import type { Act } from './showing.ts'
 import { api, isAtList, page, rights, screenNow, service, show } from './state.ts'
 import { entryInView } from './viewer.ts'
+
+/** What others have changed comes by itself; the tag makes that cheap. */
+const REFRESH_MS = 60_000
 
 startScreen()
 startSession()
@@ -52,11 +55,12 @@ addEventListener('online', () => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && screenNow().name === 'list') void loadList()
 })
+setInterval(() => { if (!document.hidden && screenNow().name === 'list') void loadQuietly() }, REFRESH_MS)
 show({ name: 'loading' })
 const served = JSON.parse(document.querySelector<HTMLMetaElement>('[name=served]')!.content) as Served
 rights.serve(served.operations)
 service.hasUsers = served.hasUsers
-beginSession()
+void beginFirst()
 
 function controlKey(key: string): boolean {
   if (key === 'z') return !isTyping() && undoNow()

@@ -1,5 +1,5 @@
 /** Brings the document to the state: the bar, and below it the list or a card. */
-import { act, create, loadList, toggleDeleted } from './acts.ts'
+import { act, create, loadList, restoreShown, toggleDeleted } from './acts.ts'
 import { isWait } from './answers.ts'
 import { Bar } from './bar.ts'
 import { announce, isModal, keepFocus } from './dialogs.ts'
@@ -26,6 +26,7 @@ const body = make('div', { className: 'body' })
 const refresh = Object.assign(iconButton('renew', '', () => void loadList(true)), { id: 'refresh' })
 const filterPlace = make('span', { className: 'filter-place' })
 let filterMadeFor = ''
+const restoreAll = Object.assign(textButton('link', '', () => void restoreShown()), { id: 'restore-all' })
 let shown: Screen | undefined
 let stopCount = (): void => {}
 let spokenTimer: ReturnType<typeof setTimeout> | undefined
@@ -103,7 +104,7 @@ function summary(isDeleted: boolean): HTMLElement {
   refresh.ariaLabel = refresh.title = say('refresh')
   if (isDeleted) {
     const back = Object.assign(iconButton('back', say('backToList'), toggleDeleted), { id: 'back' })
-    return make('div', { className: 'summary' }, back, count, refresh)
+    return make('div', { className: 'summary' }, back, count, restoreAll, refresh)
   }
   const order = chooser('order', 'sort', COLUMNS.map(by => [by, say(`by_${by}`)] as const), entries.order.by,
     by => sort(by as Column, false))
@@ -161,6 +162,8 @@ function keep(filter?: Filter): void {
 function drawList(isDeleted: boolean): void {
   const { shown, total, order, query } = entriesNow()
   if (!isDeleted) drawFilter()
+  restoreAll.hidden = shown.length === 0 || !rights.may('restorePassword')
+  restoreAll.textContent = sayCount(shown.length, 'restoreOne', 'restoreAll')
   const hasHits = shown.length > 0
   main.classList.toggle('empty', total === 0 && !isDeleted)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)

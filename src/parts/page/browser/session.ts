@@ -1,11 +1,13 @@
 /** Login, logout, the idle lock, and the end of a session. Typed text outlives the session, for the same person. */
 import { loadList, resume, stopActs } from './acts.ts'
+import type { Answer, User } from './answers.ts'
 import { announce, clearMessages, closeAll, isModal, showCount, tell } from './dialogs.ts'
-import { make } from './dom.ts'
+import { make, textButton } from './dom.ts'
 import { draftNow, type Draft } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
-import { languageSwitch } from './help.ts'
+import { languageLink } from './help.ts'
 import { say } from './language.ts'
+import { typedSecret } from './showing.ts'
 import { api, deleted, entries, page, rights, screenNow, service, show } from './state.ts'
 import type { TextName } from './texts.ts'
 
@@ -27,6 +29,14 @@ export function beginSession(): void {
   if (!rights.isOpen) return askForLogin()
   startIdle()
   void load()
+}
+
+/** Once, at the start: somebody whom a proxy in front of the service knows needs no password. */
+export async function beginFirst(): Promise<void> {
+  if (!rights.hasProxyLogin) return beginSession()
+  const answer = await api.proxyLogin()
+  if (!answer.ok) return askForLogin()
+  await enter(answer.value)
 }
 
 export function askForLogin(): void { endSession(api.user === undefined ? 'loginNote' : 'ended') }
@@ -52,31 +62,46 @@ export function loginCard(note: TextName): HTMLElement {
   const email = make('input', {
     id: 'email', inputMode: 'email', autocapitalize: 'off', spellcheck: false, autocomplete: 'username'
   })
-  const secret = make('input', { id: 'secret', type: 'password', autocomplete: 'current-password' })
+  const secret = typedSecret('secret', 'current-password')
+  const code = make('input', { id: 'code', inputMode: 'numeric', autocomplete: 'one-time-code' })
   const button = make('button', { className: 'main wide' }, say('login'))
   const form = new Form([
     { name: 'email', label: say('email'), input: email, isRequired: true },
-    { name: 'password', label: say('password'), input: secret, isRequired: true }
-  ], button, () => logIn(email.value, secret.value))
+    { name: 'password', label: say('password'), ...secret, isRequired: true },
+    { name: 'code', label: say('loginCode'), input: code }
+  ], button, () => logIn(() => api.login(email.value, secret.input.value, code.value.replace(/\s/g, ''))))
   form.element.append(button)
   const title = make('h2', { id: 'login-title' }, say('loginTitle'))
   const command = make('code', {}, 'admin user add EMAIL')
   const noUsers = make('p', { id: 'no-users', className: 'alert' }, say('noUsers'), ' ', command)
   const card = make('section', { id: 'login', className: 'login' }, title,
     make('p', { id: 'login-note', className: 'hint' }, say(note)), ...service.hasUsers ? [] : [noUsers], form.element,
-    languageSwitch())
+    ...rights.hasProxyLogin ? [companyLogin()] : [], languageLink())
   card.setAttribute('aria-labelledby', title.id)
   return card
 }
 
-async function logIn(email: string, password: string): Promise<Outcome> {
-  const answer = await api.login(email, password)
+function companyLogin(): HTMLElement {
+  const button = textButton('second wide', say('proxyLogin'), async () => {
+    button.ariaBusy = 'true'
+    const outcome = await logIn(() => api.proxyLogin()).finally(() => { button.ariaBusy = null })
+    if (outcome !== undefined) tell(say('proxyRefused'))
+  })
+  return Object.assign(button, { id: 'proxy-login' })
+}
+
+async function logIn(ask: () => Promise<Answer<User>>): Promise<Outcome> {
+  const answer = await ask()
   if (!answer.ok && answer.why === 'login') return 'badLogin'
-  if (!answer.ok) return answer.why === 'invalid' ? 'badEmail' : answer
-  rights.begin(answer.value.abilities)
+  if (!answer.ok) return answer
+  await enter(answer.value)
+  return undefined
+}
+
+async function enter({ abilities }: User): Promise<void> {
+  rights.begin(abilities)
   startIdle()
   await load()
-  return undefined
 }
 
 async function load(): Promise<void> {

@@ -107,6 +107,28 @@ export function hideLater(element: HTMLElement): ReturnType<typeof setTimeout> {
 
 const DOTS = '•'.repeat(8)
 
+/** A password that a person types to the service itself, with an eye. */
+export function typedSecret(id: string, autocomplete: 'current-password' | 'new-password'): {
+  readonly input: HTMLInputElement, readonly beside: readonly [HTMLButtonElement]
+} {
+  const input = make('input', { id, type: 'password', autocomplete })
+  const eye = iconButton('eye', '', () => show(input.type === 'password'))
+  let hiding: ReturnType<typeof setTimeout> | undefined
+  const show = (isShown: boolean): void => {
+    clearTimeout(hiding)
+    if (isShown) hiding = hideLater(input)
+    input.type = isShown ? 'text' : 'password'
+    eye.ariaPressed = String(isShown)
+    eye.ariaLabel = eye.title = say(isShown ? 'hideThis' : 'revealThis')
+    setIcon(eye, isShown ? 'hide' : 'eye')
+  }
+  input.spellcheck = false
+  input.autocapitalize = 'off'
+  input.addEventListener('hide', () => show(false))
+  show(false)
+  return { input, beside: [eye] }
+}
+
 export interface Secret {
   readonly text: HTMLElement
   readonly button: HTMLButtonElement
@@ -160,15 +182,16 @@ export function createSecret({ isNotes = false, read }: SecretOptions, button?: 
   return { text, button: toggle, show }
 }
 
-export type Act = 'view' | 'reveal' | 'copy' | 'copyNotes' | 'copyUser' | 'edit' | 'remove' | 'restore' |
+export type Act = 'view' | 'reveal' | 'copy' | 'copyNotes' | 'copyCode' | 'copyUser' | 'edit' | 'remove' | 'restore' |
   'keepReused' | 'keepExposed'
 
 const ICONS = {
-  view: 'eye', reveal: 'eye', copy: 'copy', copyUser: 'copy-user', edit: 'edit', remove: 'delete', restore: 'restore'
+  view: 'eye', reveal: 'eye', copy: 'copy', copyCode: 'clock', copyUser: 'copy-user', edit: 'edit', remove: 'delete',
+  restore: 'restore'
 } as const
 
 export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
-  const { sistema, usuario, url, changed, reused = 0, exposed = 0 } = entry
+  const { sistema, usuario, url, changed, reused = 0, exposed = 0, hasCode, deleted, deletedBy } = entry
   const name = plainText(hostIn(sistema) ?? sistema)
   const cell = (className: string, ...content: readonly (Node | string)[]): HTMLElement =>
     make('div', { className, role: 'gridcell' }, ...content)
@@ -186,7 +209,9 @@ export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
     return isOffered ? cell(`act ${act}`, stop(own)) : cell(`act ${act}`)
   }
   const link = isDeleted ? undefined : linkTo(webAddress(sistema) === undefined ? url : sistema)
-  const since = make('span', { className: 'since', title: changed === undefined ? '' : moment(changed) }, age(changed))
+  const time = isDeleted ? deleted : changed
+  const since = make('span', { className: 'since', title: time === undefined ? '' : moment(time) },
+    age(time, isDeleted), ...deletedBy === undefined ? [] : [` · ${plainText(deletedBy)}`])
   const badge = (act: 'keepReused' | 'keepExposed', drawing: string, text: string, count: number): HTMLElement => {
     const made = make('button', { type: 'button', className: `badge ${act}`, ariaLabel: text, title: text },
       icon(drawing), make('span', { className: 'long' }, text), make('span', { className: 'short' }, number(count)))
@@ -205,6 +230,7 @@ export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
     stop(cell('changed', since, ...badges)),
     place('acts', button('reveal', may('getPassword')), button('edit', may('updatePassword')),
       button('remove', may('deletePassword'))),
+    button('copyCode', hasCode && may('oneTimeCode')),
     isDeleted ? button('restore', rights.may('restorePassword')) : button('copy', may('getPassword')))
   row.dataset['id'] = String(entry.id)
   stop(row.firstElementChild as HTMLElement)

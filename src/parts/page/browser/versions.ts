@@ -1,15 +1,18 @@
 /** The history of an entry, and the choice between two versions in a conflict. */
 import type { Change, EntryFields, Stored } from './answers.ts'
-import { openDialog } from './dialogs.ts'
-import { make, textButton } from './dom.ts'
-import { explained, moment, say } from './language.ts'
+import { copySecret } from './copying.ts'
+import { openDialog, tell } from './dialogs.ts'
+import { iconButton, make, textButton } from './dom.ts'
+import { age, explained, moment, say } from './language.ts'
 import { plainText, sentences } from './plain.ts'
 import { createSecret, longText } from './showing.ts'
 import { api, rights } from './state.ts'
 
-const FIELDS = ['sistema', 'usuario', 'password', 'url', 'notas'] as const
+type Name = keyof EntryFields
 
-/** Nothing of it is in the document until it is opened. */
+const FIELDS: readonly Name[] = ['sistema', 'usuario', 'password', 'url', 'notas', 'grupo']
+
+/** Who changed what and when, asked for when it is opened; each former value only when it is asked for. */
 export function historyOf(id: number): HTMLElement {
   const list = make('ol')
   const details = make('details', { id: 'history' }, make('summary', {}, say('history')), list)
@@ -18,23 +21,38 @@ export function historyOf(id: number): HTMLElement {
     list.replaceChildren(make('li', {}, say('loading')))
     const answer = await api.history(id)
     if (!details.open || !details.isConnected) return
-    list.replaceChildren(...answer.ok ? answer.value.map(itemOf) : [make('li', {}, explained(answer))])
+    list.replaceChildren(...answer.ok ? answer.value.map(change => itemOf(id, change))
+      : [make('li', {}, explained(answer))])
   })
   return details
 }
 
-function valueOf(name: typeof FIELDS[number], text: string): readonly HTMLElement[] {
+function valueOf(name: Name, text: string): readonly HTMLElement[] {
   if (name !== 'password' && name !== 'notas') return [longText(text)]
   if (text === '') return [make('span', {}, '–')]
   const secret = createSecret({ isNotes: name === 'notas', read: () => text })
   return [secret.text, secret.button]
 }
 
-function itemOf({ time, by, change, fields }: Change): HTMLElement {
-  const facts = [moment(time), say(`history_${change}`), plainText(by ?? '')].filter(text => text !== '')
-  const lines = FIELDS.filter(name => fields[name] !== undefined && (fields[name] !== '' || change !== 'created'))
-    .map(name => make('p', { className: 'line' }, `${say(name)}: `, ...valueOf(name, fields[name] ?? '')))
-  return make('li', {}, make('p', {}, facts.join(' · ')), ...lines)
+function itemOf(id: number, { version, time, by, change, fields, values }: Change): HTMLElement {
+  const facts = [say(`history_${change}`), plainText(by ?? '')].filter(text => text !== '')
+  const head = make('p', {}, make('span', { title: moment(time) }, age(time, true)), ` · ${facts.join(' · ')}`)
+  const labelOf = (name: Name | 'otp'): string => say(name === 'otp' ? 'oneTimeKey' : name)
+  const mayAsk = values !== undefined || rights.may('formerPassword')
+  return make('li', {}, head, ...fields.map(name => make('p', { className: 'line' }, labelOf(name),
+    ...name === 'otp' || !mayAsk ? [] : formerOf(id, version, name, values))))
+}
+
+function formerOf(id: number, version: number, name: Name, values?: Partial<EntryFields>): readonly HTMLElement[] {
+  const read = async (): Promise<string | undefined> => {
+    if (values !== undefined) return values[name]
+    const answer = await api.former(id, version)
+    return answer.ok ? answer.value[name] ?? '' : void tell(explained(answer)) as undefined
+  }
+  const { text, button } = createSecret({ isNotes: name !== 'password', read })
+  const copyIt = iconButton('copy', say('copyFormer'), () => void copySecret(read(), copyIt))
+  button.ariaLabel = button.title = say('revealFormer')
+  return [text, button, copyIt]
 }
 
 /** `back` goes on editing, and loses nothing. */
@@ -80,7 +98,7 @@ async function lastChange(id: number): Promise<string> {
 }
 
 function linesOf(
-  name: typeof FIELDS[number], mine: string, theirs: string | undefined, isOthers: boolean
+  name: Name, mine: string, theirs: string | undefined, isOthers: boolean
 ): readonly HTMLElement[] {
   const line = (side: 'mine' | 'theirs' | 'both' | 'changedByThem', text: string): HTMLElement =>
     make('dd', { className: side === 'changedByThem' ? 'theirs' : side },

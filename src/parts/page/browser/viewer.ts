@@ -1,4 +1,6 @@
 /** The dialog that shows an entry; secrets are requested only when they are shown. */
+import { codeOf } from './code.ts'
+import { knowersOf } from './knowers.ts'
 import type { Listed, Operation, Stored } from './answers.ts'
 import { openDialog } from './dialogs.ts'
 import { iconButton, make, textButton } from './dom.ts'
@@ -34,7 +36,7 @@ export function closeViewer(): void { viewed?.close() }
 export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs): void {
   const content = make('div', { className: 'view' })
   const own: Viewed = viewed = { acts, content, entry, close: () => {} }
-  const button = (act: 'edit' | 'remove', className: string, operation: Operation): readonly HTMLElement[] => {
+  const button = (act: 'edit' | 'remove' | 'restore', className: string, operation: Operation): HTMLElement[] => {
     const made = textButton(className, say(act), () => acts.act(act, own.entry, made))
     made.dataset['act'] = act
     return rights.may(operation) ? [made] : []
@@ -42,7 +44,8 @@ export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs)
   own.close = openDialog({
     id: 'viewer', title: hostIn(entry.sistema) ?? plainText(shortened(entry.sistema, TITLE_LENGTH)),
     mark: tileOf(entry.sistema), content: [content], onClose: () => { viewed = undefined },
-    foot: [...button('remove', 'quiet bad', 'deletePassword'), ...button('edit', 'main', 'updatePassword')]
+    foot: entry.deleted !== undefined ? button('restore', 'main', 'restorePassword')
+      : [...button('remove', 'quiet bad', 'deletePassword'), ...button('edit', 'main', 'updatePassword')]
   })
   const password = fill(own)
   if (isRevealed) void password.show()
@@ -60,10 +63,10 @@ export function renewViewer(entry: Listed): void {
 }
 
 function fill(own: Viewed): Secret {
-  const { acts, entry: { id, sistema, usuario, url, changed, hasNotes } } = own
+  const { acts, entry: { id, sistema, usuario, url, grupo, changed, hasNotes, hasCode, exposed = 0, deleted } } = own
   const read = async (name: 'password' | 'notas'): Promise<string | undefined> =>
     (await acts.read(own.entry))?.fields[name]
-  const copyOf = (act: 'copy' | 'copyNotes' | 'copyUser' | 'copyUrl', label: string,
+  const copyOf = (act: 'copy' | 'copyNotes' | 'copyCode' | 'copyUser' | 'copyUrl', label: string,
     copy: (button: HTMLElement) => void) => {
     const button = iconButton('copy', label, () => copy(button))
     button.dataset['act'] = act
@@ -75,18 +78,23 @@ function fill(own: Viewed): Secret {
   const copyUrl = copyOf('copyUrl', say('copyUrl'), button => acts.copyText(url, button))
   const copy = copyOf('copy', say('copyThis'), button => acts.act('copy', own.entry, button))
   const copyNotes = copyOf('copyNotes', say('copyNotes'), button => acts.act('copyNotes', own.entry, button))
+  const copyCode = copyOf('copyCode', say('copyCode'), button => acts.act('copyCode', own.entry, button))
+  const code = hasCode && deleted === undefined && rights.may('oneTimeCode') ? codeOf(id) : undefined
   const isWhole = webAddress(sistema) === undefined && sistema.length <= TITLE_LENGTH
   const maySee = rights.may('getPassword')
   const rows = [
     !isWhole && rowOf('view-system', say('sistema'), longText(sistema), [linkTo(sistema)]),
     rowOf('view-user', say('usuario'), longText(usuario), [copyUser]),
     maySee && rowOf('view-password', say('password'), password.text, [password.button, copy]),
+    code !== undefined && rowOf('view-code', say('oneTimeCode'), code.text, [code.button, copyCode]),
     url !== '' && rowOf('view-url', say('url'), nameOf(url), [linkTo(url), copyUrl]),
-    maySee && hasNotes && rowOf('view-notes', say('notas'), notes.text, [notes.button, copyNotes])
+    maySee && hasNotes && rowOf('view-notes', say('notas'), notes.text, [notes.button, copyNotes]),
+    grupo !== '' && rowOf('view-group', say('grupo'), longText(grupo), [])
   ].filter(row => row !== false)
   const since = changed === undefined ? [] :
     [make('p', { className: 'hint', title: moment(changed) }, say('changedSince', { age: age(changed, true) }))]
   own.content.replaceChildren(make('dl', { className: 'facts' }, ...rows), ...since,
+    ...rights.may('whoKnows') && deleted === undefined ? [knowersOf(id, exposed > 0)] : [],
     ...rights.may('historyPassword') ? [historyOf(id)] : [])
   return password
 }
