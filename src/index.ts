@@ -9,46 +9,35 @@ import type { IncomingMessage, ServerResponse } from './http/listener.ts'
 import { BUSY, statusReply, type Reply } from './http/reply.ts'
 import { respond } from './http/sending.ts'
 import type { Log } from './log.ts'
+import { operationsOf, type Operations } from './embedded-operations.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
-import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
-import { disclosed } from './store/disclosure.ts'
-import { HOST, type Tells } from './store/knowledge.ts'
-import {
-  answered, CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type AnsweredEntry as Entry, type EntryChanges,
-  type EntryFields
-} from './store/entry.ts'
-import { shaped } from './store/validate.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
+export type {
+  By, EntryWithoutSecrets, KnownBy, Knowing, PastChange, UpdateOptions
+} from './embedded-operations.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accounts.ts'
 export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
 /**
- * A service: the operations of the contract (§4), without HTTP and tokens. Changes reject with `input-invalid`,
- * `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`, `journal-closed`, `queue-full`
- * or `journal-busy`; after `journal-failed` or `journal-unreachable` the change may be recorded.
+ * A service: the operations of the contract (§4) and others, without HTTP and tokens. Changes reject with
+ * `input-invalid`, `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`,
+ * `journal-closed`, `queue-full` or `journal-busy`; after `journal-failed` or `journal-unreachable` the change may be
+ * recorded. Reads reject so if it cannot be recorded who is told. With `by` also `user-unknown`, `forbidden`,
+ * `move-forbidden`, `session-changed` (the user may do less meanwhile), and in the open configuration
+ * `setting-invalid`.
  */
-export interface Service {
-  /** The active entries, ascending by id. */
-  listPassword(): Promise<Entry[]>
-  /** Gives deleted entries too; undefined for an unknown id. Rejects with `input-invalid` if that is no integer. */
-  getPassword(id: number): Promise<Entry | undefined>
-  /** Resolves once the entry is durable. */
-  createPassword(fields: EntryFields): Promise<Entry>
-  /** Undefined for an unknown id. Rejects with `entry-changed` if the entry is not `ifUnchanged`. */
-  updatePassword(id: number, changes: EntryChanges, options?: UpdateOptions): Promise<Entry | undefined>
-  /** False for an unknown id. */
-  deletePassword(id: number): Promise<boolean>
+export interface Service extends Operations {
   /** Users and tokens. */
   readonly accounts: Pick<
     Accounts, 'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' |
     'revokeAll'
   > & { users(): Promise<ListedUser[]>, tokens(): Promise<ListedToken[]> }
   /**
-   * Answers below the prefix. On a Unix socket all clients share one limit, and `production` refuses them: no proxy
-   * there has an address to trust.
+   * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix socket all clients
+   * share one limit, and `production` refuses them: no proxy there has an address to trust.
    */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
@@ -58,12 +47,6 @@ export interface Service {
   listen(): Promise<string>
   /** Finishes requests in flight. */
   close(): Promise<void>
-}
-
-/** Options of a change. */
-export interface UpdateOptions {
-  /** The entry as it was read; a change by others since then prevents this change. */
-  readonly ifUnchanged?: Entry | undefined
 }
 
 /** Settings: numbers and booleans as such, others as text. */
@@ -108,8 +91,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   const settings = { ...readOptions(values), isProduction: production }
   validateCombinations(settings) // `listen` checks the transport
   const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
-  const opened = await open(settings, log, prefix, init)
-  return embedded(opened, new Accounts(opened.store, { abilities: settings.abilities.values() }), prefix, log)
+  return embedded(await open(settings, log, prefix, init), settings, prefix, log)
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
@@ -159,22 +141,16 @@ function boundLog(given: Log, isAccessLogged: boolean): Log {
 }
 
 function embedded(
-  { store, accounts: own, pipeline, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
+  { store, accounts: own, pipeline, routes, listen, close }: OpenService, settings: Settings, prefix: string, log: Log
 ): Service {
-  const { journal, state: { entries } } = store
   const catchUp = async (): Promise<void> => {
     if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
-    await journal.catchUp?.()
+    await store.journal.catchUp?.()
   }
-  const reader = own === undefined ? undefined : HOST
-  const active = (): Entry[] =>
-    [...entries.entries()].filter(({ status }) => status === 1).map(entry => answered(entry))
-  const told = async <T>(operation: string, read: () => T, tells: (found: T) => Tells | undefined): Promise<T> =>
-    (await disclosed(store, reader, operation, () => {
-      const found = read()
-      return { found, tells: tells(found) }
-    })).found
+  const { abilities } = settings
+  const accounts = new Accounts(store, { abilities: abilities.values() })
   return {
+    ...operationsOf({ store, abilities, isOpen: own === undefined, catchUp, routes }),
     accounts: {
       addUser: (...given) => accounts.addUser(...given),
       changeUser: (...given) => accounts.changeUser(...given),
@@ -186,29 +162,8 @@ function embedded(
       users: async () => { await catchUp(); return accounts.users() },
       tokens: async () => { await catchUp(); return accounts.tokens() }
     },
-    listPassword: async () => {
-      await catchUp()
-      return told('listPassword', active, () => ({ list: 'active' }))
-    },
-    getPassword: async id => {
-      await catchUp()
-      const given = idOf(id)
-      const entry = await told('getPassword', () => entries.get(given), found => found && given)
-      return entry && answered(entry)
-    },
-    createPassword: async fields => answered(await createEntry(store, shaped(CREATE_SHAPE, fields), null)),
-    updatePassword: async (id, changes, { ifUnchanged } = {}) => {
-      const wanted = shaped(UPDATE_SHAPE, changes) // the caller may change it during the wait
-      const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
-      const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
-      if (known !== undefined) await catchUp() // an outdated copy would refuse it
-      const entry = await updateEntry(store, idOf(id), wanted, null, {
-        isExpected, tells: { reader, operation: 'updatePassword' }
-      })
-      return entry && answered(entry)
-    },
-    deletePassword: async id => deleteEntry(store, idOf(id), null),
     handle: (request, response) => {
+      assertOfNode(request, response)
       const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
       if (socket === null) return void response.destroy() // the host has destroyed it
       if (peerOf(socket) === undefined || socket.destroyed) return
@@ -232,12 +187,15 @@ function embedded(
   }
 }
 
-/** A safe integer or its decimal text; anything else throws `input-invalid`. */
-function idOf(given: unknown): number {
-  const id = typeof given === 'string' ? Number(given) : given
-  if (Number.isSafeInteger(id) && String(given) === String(id)) return id as number
-  const why = 'The id field must be a safe integer or its decimal text.'
-  throw new Failure('input-invalid', why, { errors: { id: [why] } })
+/** Throws `request-foreign`. */
+function assertOfNode(
+  request: Partial<IncomingMessage> | undefined, response: Partial<ServerResponse> | undefined
+): void {
+  const isOfNode = request?.socket !== undefined && typeof request.on === 'function' &&
+    typeof response?.writeHead === 'function' && typeof response.end === 'function'
+  if (isOfNode) return
+  throw new Failure('request-foreign', 'handle takes the IncomingMessage and the ServerResponse of node:http; with ' +
+    'Bun.serve, Deno.serve or a route of Next there are none: serve with node:http there, or listen()')
 }
 
 /** Frameworks may cut the prefix off `url`; `originalUrl` has it. */

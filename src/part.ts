@@ -68,6 +68,8 @@ export interface PartContext<S extends object> {
 
 export interface OpenPart {
   readonly routes?: readonly Route[]
+  /** For calls of an embedder without a request; also if the settings have them not served. */
+  hosted?(): Promise<readonly Route[]>
   readonly place?: { readonly name: string, readonly path: string }
   readonly observer?: Observer
   /** Lines of the access log that were lost since the start. */

@@ -78,6 +78,8 @@ export interface OpenService {
   readonly store: Store
   readonly accounts: Accounts | undefined
   readonly pipeline: Pipeline
+  /** Of the parts, for calls of an embedder, served or not. */
+  routes(): Promise<readonly Route[]>
   listen(): Promise<string>
   close(): Promise<void>
 }
@@ -154,7 +156,9 @@ async function compose(
     for (const { place } of parts) if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
     return url
   }
-  return { store, accounts, pipeline, listen: announced, close: () => closed ??= closers.close() }
+  const hosted = async (): Promise<readonly Route[]> =>
+    (await Promise.all(parts.map(part => part.hosted?.() ?? []))).flat().map(route => withAbility(route, abilities))
+  return { store, accounts, pipeline, routes: hosted, listen: announced, close: () => closed ??= closers.close() }
 }
 
 /** Throws `certificate-invalid`. */

@@ -62,7 +62,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [{ name: 'settings', holds: ['settings.ts'], ofNode: ['node:util'] }],
   [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
   [
-    { name: 'index', holds: ['index.ts'], ofNode: [] },
+    { name: 'index', holds: ['index.ts', 'embedded-operations.ts'], ofNode: [] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
     {
       name: 'operator program', ofNode: ['node:path', 'node:util'],

@@ -87,9 +87,17 @@ export class Draft implements EntryTable {
   }
 
   /** Throws `session-changed` if the token was revoked, or allows something else now. */
-  assertStands({ hash, token }: Session): void {
+  assertStands(session: Session): void {
+    const { hash, token } = session
     // Each change of what a token allows makes a new record.
-    if (this.token(hash) !== token) throw new Failure('session-changed', `token ${tokenId(hash)}`)
+    const stands = hash === '' ? this.#isUnchanged(session) : this.token(hash) === token
+    if (!stands) throw new Failure('session-changed', hash === '' ? `user ${session.user}` : `token ${tokenId(hash)}`)
+  }
+
+  #isUnchanged({ user: id, abilities, groups }: Session): boolean {
+    const user = this.#tables.users.get(id)
+    const isThere = user !== undefined && this.#tables.addresses.get(user.email) === id
+    return isThere && user.abilities === abilities && user.groups === groups
   }
 
   /** Ignores users: a command about users is alone in its write. */

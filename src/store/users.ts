@@ -51,15 +51,20 @@ const TOKEN_ID_DIGITS = 12
 
 export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
 
-/** The sender of a request, in the protected configuration. */
+/** The sender of a request, in the protected configuration, or the user for whom an embedder asks. */
 export interface Session {
   readonly user: number
-  /** The token's hash. */
+  /** The token's hash; empty for an embedder's, whose token is in no table and allows what its user may. */
   readonly hash: string
   /** As of the request: a change is made only if the token still has this very record. */
   readonly token: Token
   readonly abilities: readonly string[]
   readonly groups: Groups
+}
+
+/** For an embedder, which has found out by itself who asks. */
+export function sessionFor({ id, abilities, groups }: User): Session {
+  return { user: id, hash: '', token: { user: id, abilities, groups, issued: '', expires: null }, abilities, groups }
 }
 
 export const ANY_ABILITY = '*'

@@ -1,5 +1,6 @@
 /** Routes beyond the contract: open list, deleted entries, histories, a user's own password. */
 import { parseSwitch, setting } from '../../core-settings.ts'
+import type { Route } from '../../http/route.ts'
 import type { Part } from '../../part.ts'
 
 interface ExtraSettings {
@@ -30,9 +31,11 @@ export const extra: Part<ExtraSettings> = {
   open: async context => {
     const { settings } = context
     const hasPage = 'page' in settings && settings.page === true
-    if (!settings.extraRoutes && !hasPage) return {}
-    const { extraRoutes } = await import('./extra-routes.ts')
-    const routes = extraRoutes(context)
-    return { routes: settings.extraRoutes ? routes : routes.filter(({ operation }) => FOR_PAGE.has(operation)) }
+    let made: Promise<readonly Route[]> | undefined
+    const hosted = (): Promise<readonly Route[]> =>
+      made ??= import('./extra-routes.ts').then(({ extraRoutes }) => extraRoutes(context))
+    if (!settings.extraRoutes && !hasPage) return { hosted }
+    const routes = await hosted()
+    return { hosted, routes: settings.extraRoutes ? routes : routes.filter(({ operation }) => FOR_PAGE.has(operation)) }
   }
 }

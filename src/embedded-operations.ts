@@ -1,0 +1,216 @@
+/** The operations of a service for its own process: as the routes have them, without HTTP and tokens. */
+import { Failure } from './errors.ts'
+import { BUSY, isReply, type Reply } from './http/reply.ts'
+import type { Call, Route } from './http/route.ts'
+import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
+import { disclosed, type Answer, type Reader } from './store/disclosure.ts'
+import {
+  answered, CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type AnsweredEntry as Entry, type EntryChanges,
+  type EntryField, type EntryFields
+} from './store/entry.ts'
+import { HOST } from './store/knowledge.ts'
+import type { Store } from './store/store.ts'
+import { covers, sees, sessionFor, type Session } from './store/users.ts'
+import { shaped } from './store/validate.ts'
+
+/** Options of every operation. */
+export interface By {
+  /**
+   * The e-mail of the user for whom it is done: with that user's abilities and groups, and recorded as that user's.
+   * Without it, the host itself does it, and may do everything.
+   */
+  readonly by?: string | undefined
+}
+
+/** Options of a change. */
+export interface UpdateOptions extends By {
+  /** The entry as it was read; a change by others since then prevents this change. */
+  readonly ifUnchanged?: Entry | undefined
+}
+
+/** An active entry without its secrets; an optional secret that is set is `true`. */
+export type EntryWithoutSecrets = Pick<Entry, 'id' | 'sistema' | 'usuario' | 'url' | 'grupo'> & {
+  readonly status: 1
+  /** ISO 8601: when the password was set. */
+  readonly changed?: string
+  /** How many other entries have the same password. */
+  readonly reused?: number
+  /** How many know the password and may not be told it any more. */
+  readonly exposed?: number
+  readonly notas?: true
+  readonly otp?: true
+}
+
+/** A change of an entry, without values. */
+export interface PastChange {
+  readonly version: number
+  /** ISO 8601. */
+  readonly time: string
+  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
+  readonly fields: readonly EntryField[]
+  /** A user's address, `#ID` for a removed user, an operator's name, or null. */
+  readonly by: string | null
+}
+
+/** Somebody who knows the present password of an entry. */
+export type KnownBy = { readonly how: 'set' | 'read' | 'equal' } & (
+  | { readonly user: { readonly id: number, readonly email: string, readonly name: string }, readonly removed?: true }
+  | { readonly operator: string } | { readonly host: true })
+
+/** Who knows the present password of an entry; before `unrecordedBefore` (ISO 8601), others may have read it. */
+export interface Knowing { readonly knows: readonly KnownBy[], readonly unrecordedBefore?: string }
+
+/** Operations on entries. An id that is no integer, or the text of one, rejects with `input-invalid`. */
+export interface Operations {
+  /** The active entries, ascending by id. */
+  listPassword(options?: By): Promise<Entry[]>
+  /** Gives deleted entries too; undefined for an unknown id. */
+  getPassword(id: number, options?: By): Promise<Entry | undefined>
+  /** Resolves once the entry is durable. */
+  createPassword(fields: EntryFields, options?: By): Promise<Entry>
+  /** Undefined for an unknown id. Rejects with `entry-changed` if the entry is not `ifUnchanged`. */
+  updatePassword(id: number, changes: EntryChanges, options?: UpdateOptions): Promise<Entry | undefined>
+  /** False for an unknown id. */
+  deletePassword(id: number, options?: By): Promise<boolean>
+  /** Makes a deleted entry active again. False for an unknown id. */
+  restorePassword(id: number, options?: By): Promise<boolean>
+  /** The active entries without their secrets, ascending by id. Nobody gets to know a password by it. */
+  listEntries(options?: By): Promise<EntryWithoutSecrets[]>
+  /** At most 500 changes, newest first; undefined for an unknown id. The journal must be in a file. */
+  historyPassword(id: number, options?: By): Promise<PastChange[] | undefined>
+  /** Undefined for an unknown id. */
+  whoKnows(id: number, options?: By): Promise<Knowing | undefined>
+  /** The one-time code at this moment, and for how many seconds it is valid; undefined if the entry has none. */
+  oneTimeCode(id: number, options?: By): Promise<{ readonly code: string, readonly seconds: number } | undefined>
+}
+
+interface OperationsContext {
+  readonly store: Store
+  /** By operation. */
+  readonly abilities: ReadonlyMap<string, string | undefined>
+  /** The open configuration. */
+  readonly isOpen: boolean
+  /** Resolves once what others wrote is here; rejects if the service is closed. */
+  readonly catchUp: () => Promise<void>
+  /** Of the parts. */
+  readonly routes: () => Promise<readonly Route[]>
+}
+
+/** Each checks the user, then does what the route of its name does. */
+export function operationsOf({ store, abilities, isOpen, catchUp, routes }: OperationsContext): Operations {
+  const { state } = store
+  const { entries } = state
+
+  /** Undefined: the host itself. Throws `setting-invalid`, `user-unknown` or `forbidden`. */
+  const sessionOf = (operation: string, by: string | undefined): Session | undefined => {
+    if (by === undefined) return undefined
+    if (isOpen) throw new Failure('setting-invalid', 'by needs users, so it needs auth: \'bearer\'')
+    const user = typeof by === 'string' ? state.userOf(by) : undefined
+    if (user === undefined) throw new Failure('user-unknown', String(by))
+    const session = sessionFor(user)
+    const ability = abilities.get(operation)
+    if (ability !== undefined && !covers(session.abilities, ability)) {
+      throw new Failure('forbidden', `${by} lacks ${ability}`)
+    }
+    return session
+  }
+  const readerOf = (session: Session | undefined): Reader => session ?? (isOpen ? undefined : HOST)
+  const begin = async (operation: string, by: string | undefined): Promise<Session | undefined> => {
+    await catchUp()
+    return sessionOf(operation, by)
+  }
+  const read = async <A extends Answer>(
+    operation: string, { by }: By, answer: (session: Session | undefined) => A | Promise<A>
+  ): Promise<A> => {
+    const session = await begin(operation, by)
+    return disclosed(store, readerOf(session), operation, () => answer(session))
+  }
+
+  /** An operation of a part, by its route; undefined for an unknown id. */
+  const ask = async (operation: string, id: unknown, options: By = {}): Promise<Reply | undefined> => {
+    const route = (await routes()).find(one => one.operation === operation)
+    if (route === undefined) {
+      throw new Failure('operation-missing', `${operation}; a history needs a journal in a file`)
+    }
+    const reply = await read<Reply>(operation, options, session => answerOf(route, idOf(id), session))
+    if (reply === BUSY) throw new Failure('journal-busy', `${operation} is under way for somebody else, or takes long`)
+    return reply.status === 200 ? reply : undefined
+  }
+  const valueOf = async <T>(operation: string, id: unknown, options?: By): Promise<T | undefined> => {
+    const reply = await ask(operation, id, options)
+    return reply && JSON.parse(String(reply.body)) as T
+  }
+
+  return {
+    listPassword: async (options = {}) => (await read('listPassword', options, session => ({
+      found: [...entries.entries()].filter(({ status, grupo }) => status === 1 && sees(session?.groups, grupo))
+        .map(entry => answered(entry)),
+      tells: { list: session?.groups ?? 'active' }
+    }))).found,
+    getPassword: async (given, options = {}) => {
+      const id = idOf(given)
+      return (await read('getPassword', options, session => {
+        const entry = entries.get(id)
+        const isSeen = entry !== undefined && sees(session?.groups, entry.grupo)
+        return isSeen ? { found: answered(entry), tells: id } : { found: undefined, tells: undefined }
+      })).found
+    },
+    createPassword: async (fields, { by } = {}) => {
+      const wanted = shaped(CREATE_SHAPE, fields)
+      const session = by === undefined ? undefined : await begin('createPassword', by)
+      return answered(await createEntry(store, wanted, session ?? null))
+    },
+    updatePassword: async (id, changes, { ifUnchanged, by } = {}) => {
+      const wanted = shaped(UPDATE_SHAPE, changes) // the caller may change it during the wait
+      const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
+      const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
+      // An outdated copy would refuse it.
+      const session = known === undefined && by === undefined ? undefined : await begin('updatePassword', by)
+      const deletes = abilities.get('deletePassword')
+      const entry = await updateEntry(store, idOf(id), wanted, session ?? null, {
+        isExpected, mayMove: session === undefined || deletes === undefined || covers(session.abilities, deletes),
+        tells: { reader: readerOf(session), operation: 'updatePassword' }
+      })
+      return entry && answered(entry)
+    },
+    deletePassword: async (id, { by } = {}) => {
+      const session = by === undefined ? undefined : await begin('deletePassword', by)
+      return deleteEntry(store, idOf(id), session ?? null)
+    },
+    restorePassword: async (id, options) => await ask('restorePassword', id, options) !== undefined,
+    listEntries: async options => (await valueOf<EntryWithoutSecrets[]>('listEntries', 0, options))!,
+    historyPassword: async (id, options) =>
+      (await valueOf<{ readonly history: PastChange[] }>('historyPassword', id, options))?.history,
+    whoKnows: async (id, options) => withoutStatus(await valueOf<Knowing & Status>('whoKnows', id, options)),
+    oneTimeCode: async (id, options) => withoutStatus(await valueOf<OneTimeCode & Status>('oneTimeCode', id, options))
+  }
+}
+
+interface Status { readonly status?: number }
+interface OneTimeCode { readonly code: string, readonly seconds: number }
+
+function withoutStatus<T extends Status>(answer: T | undefined): Omit<T, 'status'> | undefined {
+  if (answer === undefined) return undefined
+  const { status: _, ...value } = answer
+  return value
+}
+
+/** What a request would be answered, without a limit. */
+async function answerOf(route: Route, id: number, session: Session | undefined): Promise<Reply> {
+  const head = { method: route.method, path: route.path }
+  const call: Call<undefined> = { head, id, body: undefined, client: '', isGone: () => false, session }
+  try {
+    return route.before?.(id, session) ?? await route.handle(call)
+  } catch (thrown) {
+    if (isReply(thrown)) return thrown
+    throw thrown
+  }
+}
+
+/** A safe integer or its decimal text; anything else throws `input-invalid`. */
+function idOf(given: unknown): number {
+  const id = typeof given === 'string' ? Number(given) : given
+  if (Number.isSafeInteger(id) && String(given) === String(id)) return id as number
+  const why = 'The id field must be a safe integer or its decimal text.'
+  throw new Failure('input-invalid', why, { errors: { id: [why] } })
+}

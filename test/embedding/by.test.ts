@@ -1,0 +1,141 @@
+/** Operations of an embedder for a user, and for itself. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { Failure, openService, type Options, type Service } from '../../src/index.ts'
+import { admin } from '../support/admin.ts'
+import { atEnd, freshFolder } from '../support/service.ts'
+
+const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }
+const SECRET = 'a long password 1'
+const [ANA, BEA, CLEO] = ['ana@example.org', 'bea@example.org', 'cleo@example.org']
+const [ana, bea, cleo] = [{ by: ANA }, { by: BEA }, { by: CLEO }]
+
+/** Ana may do everything, Bea everything in group X, Cleo only list without secrets. */
+async function team(t: TestContext, dataDir: string, options: Options = {}): Promise<Service> {
+  const service = await openService({ dataDir, auth: 'bearer', page: false, ...options })
+  atEnd(t, () => service.close())
+  const { accounts } = service
+  await accounts.addUser(ANA, 'Ana', ['*'], SECRET)
+  await accounts.addUser(BEA, 'Bea', ['*'], SECRET, ['X'])
+  await accounts.addUser(CLEO, 'Cleo', ['entry:list'], SECRET)
+  return service
+}
+
+const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(() => 'done', error => error instanceof Failure ? error.code : error)
+
+interface Told { readonly operation: string, readonly ids?: readonly number[], readonly list?: unknown }
+
+/** Who was told what, as the journal has it. */
+async function told(dataDir: string): Promise<readonly (readonly [by: string | null, ...Told[]])[]> {
+  const { out } = await admin(dataDir, 'journal show --json')
+  const records = out.trim().split('\n').map(line => JSON.parse(line) as { type: string, by: string | null, data: Told })
+  return records.filter(({ type }) => type === 'passwords.told').map(({ by, data }) => [by, data])
+}
+
+test('a change is recorded with the user for whom it is made, and the host’s own with nobody', async t => {
+  const service = await team(t, freshFolder(t))
+  const { id } = await service.createPassword(ENTRY, ana)
+  assert.equal(await service.updatePassword(id, { password: 'p2' }, bea), undefined, 'out of sight')
+  await service.updatePassword(id, { grupo: 'X' })
+  assert.deepEqual([await service.deletePassword(id, bea), await service.restorePassword(id, ana)], [true, true])
+  assert.deepEqual((await service.historyPassword(id, bea))?.map(({ change, by }) => [change, by]), [
+    ['restored', ANA], ['deleted', BEA], ['updated', null], ['unseen', null]
+  ])
+  assert.equal((await service.historyPassword(id))?.at(-1)?.by, ANA)
+  assert.deepEqual([await service.historyPassword(9), await service.restorePassword(9)], [undefined, false])
+})
+
+test('a read is recorded once with its user, the host’s own once with the host, and a list without secrets never', async t => {
+  const dataDir = freshFolder(t)
+  const service = await team(t, dataDir)
+  const one = await service.createPassword(ENTRY)
+  const two = await service.createPassword({ ...ENTRY, grupo: 'X' })
+  for (let n = 0; n < 2; n++) {
+    assert.deepEqual(await service.listPassword(bea), [two])
+    assert.deepEqual([await service.getPassword(1, bea), await service.getPassword(2, bea)], [undefined, two])
+    assert.deepEqual([await service.getPassword(1, ana), await service.updatePassword(2, {}, ana)], [one, two])
+    assert.deepEqual([await service.getPassword(1), await service.listPassword()], [one, [one, two]])
+    assert.deepEqual((await service.listEntries(cleo)).map(({ id, grupo }) => [id, grupo]), [[1, undefined], [2, 'X']])
+    assert.deepEqual((await service.listEntries(bea)).map(({ id }) => id), [2])
+  }
+  assert.deepEqual(await told(dataDir), [
+    [BEA, { operation: 'listPassword', list: ['X'] }], [ANA, { operation: 'getPassword', ids: [1] }],
+    [ANA, { operation: 'updatePassword', ids: [2] }]
+  ], 'the host knows what it has set')
+  await service.updatePassword(1, { password: 'p2' }, ana)
+  await service.getPassword(1)
+  assert.deepEqual((await told(dataDir)).slice(3), [[null, { operation: 'getPassword', ids: [1] }]])
+})
+
+test('the abilities and groups of a user apply to everything that is done for the user', async t => {
+  const service = await team(t, freshFolder(t))
+  await service.createPassword({ ...ENTRY, otp: 'JBSWY3DPEHPK3PXP' })
+  const asked = (options: { by: string }): Promise<unknown>[] => [
+    service.listPassword(options), service.getPassword(1, options), service.createPassword(ENTRY, options),
+    service.updatePassword(1, {}, options), service.deletePassword(1, options), service.restorePassword(1, options),
+    service.historyPassword(1, options), service.oneTimeCode(1, options)
+  ]
+  for (const call of asked(cleo)) assert.equal(await codeOf(call), 'forbidden')
+  for (const call of asked({ by: 'nobody@example.org' })) assert.equal(await codeOf(call), 'user-unknown')
+  assert.equal(await codeOf(service.listEntries({ by: 5 } as never)), 'user-unknown')
+  assert.deepEqual(await service.createPassword(ENTRY, bea), { id: 2, ...ENTRY, grupo: 'X', status: 1 })
+  assert.equal(await codeOf(service.createPassword({ ...ENTRY, grupo: 'Y' }, bea)), 'input-invalid')
+  assert.equal(await service.oneTimeCode(1, bea), undefined)
+  const code = await service.oneTimeCode(1, ana)
+  assert.match(code!.code, /^\d{6}$/)
+  assert.deepEqual([Object.keys(code!), await service.oneTimeCode(2)], [['code', 'seconds'], undefined])
+  await service.accounts.removeUser(BEA)
+  assert.equal(await codeOf(service.listEntries(bea)), 'user-unknown')
+})
+
+test('a move to another group takes the ability to delete', async t => {
+  const service = await team(t, freshFolder(t), { abilities: 'listPassword=password:read' })
+  await service.accounts.addUser('d@example.org', 'D', ['password:update'], SECRET)
+  await service.createPassword(ENTRY)
+  const by = { by: 'd@example.org' }
+  assert.equal(await codeOf(service.updatePassword(1, { grupo: 'X' }, by)), 'move-forbidden')
+  assert.equal((await service.updatePassword(1, { usuario: 'w' }, by))?.usuario, 'w')
+})
+
+test('a change is not made for a user whose rights have changed while it waited', async t => {
+  const service = await team(t, freshFolder(t))
+  const narrowed = service.accounts.changeUser(ANA, undefined, ['entry:list'])
+  const made = service.createPassword(ENTRY, ana)
+  assert.deepEqual([await narrowed, await codeOf(made)], [true, 'session-changed'])
+  const renamed = service.accounts.changeUser(BEA, 'B', undefined)
+  assert.equal(await codeOf(service.createPassword(ENTRY, bea)), 'done')
+  await renamed
+  const removed = service.accounts.removeUser(BEA)
+  assert.equal(await codeOf(service.createPassword(ENTRY, bea)), 'session-changed')
+  await removed
+  assert.equal((await service.listPassword()).length, 1)
+})
+
+test('in the open configuration nothing is recorded and nobody may be named; a history needs a file', async t => {
+  const dataDir = freshFolder(t)
+  const service = await openService({ dataDir, page: false })
+  atEnd(t, () => service.close())
+  await service.createPassword(ENTRY)
+  for (const call of [service.createPassword(ENTRY, ana), service.getPassword(1, ana), service.listEntries(ana)]) {
+    await assert.rejects(call, { code: 'setting-invalid', message: /by needs users/ })
+  }
+  assert.deepEqual([(await service.listPassword()).length, (await service.historyPassword(1))?.length], [1, 1])
+  assert.deepEqual(await told(dataDir), [])
+  const inMemory = await openService({ journal: 'memory', page: false })
+  atEnd(t, () => inMemory.close())
+  await inMemory.createPassword(ENTRY)
+  assert.equal(await codeOf(inMemory.historyPassword(1)), 'operation-missing')
+  assert.equal((await inMemory.listEntries()).length, 1)
+})
+
+test('handle says what it was given if that is no request of node:http', async t => {
+  const service = await openService({ journal: 'memory', page: false })
+  atEnd(t, () => service.close())
+  const given: readonly unknown[][] = [[], [new Request('http://localhost/')], [new Request('http://localhost/'), {}]]
+  for (const [request, response] of given) {
+    assert.throws(() => service.handle(request as never, response as never), {
+      code: 'request-foreign', message: /Bun\.serve, Deno\.serve/
+    })
+  }
+})
