@@ -324,7 +324,8 @@ test('users and tokens have groups: given, listed, changed, all again; a name th
     ['--groups=', [], [[], []], [404, 404], /^1 +a@x +a@x +\* +none$/m],
     ['--all-groups', undefined, [undefined, []], [200, 404], /^ID +EMAIL +NAME +ABILITIES$/m]
   ] as const) {
-    assert.equal(await done(folder, `user edit a@x ${flags}`), 'a@x: changed\n')
+    assert.equal(await done(folder, `user edit a@x ${flags}`),
+      `a@x: changed\n${flags === '--all-groups' ? '' : 'a@x knows 1 present password: audit a@x lists it\n'}`)
     assert.deepEqual([await groups('user'), await groups('token'), await statuses()], [[ofUser], ofTokens, seen], flags)
     assert.match(await done(folder, 'user list'), listed)
   }
