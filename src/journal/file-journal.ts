@@ -7,15 +7,16 @@
  */
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
-import { isFull, isSameFile, withFile, type Descriptor, type Files, type FileStat } from './files.ts'
+import { BLOCK_BYTES, MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
+import {
+  isFull, isSameFile, piecesOf, trySync, withFile, type Descriptor, type Files, type FileStat
+} from './files.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, End, JournalLocation, JournalOptions, JournalRecord, Status
 } from './journal.ts'
 import { tagKeyOf, watchKeys, type Keyring } from './keys.ts'
 import { isoTime, nonces, sealBatch } from './line.ts'
 import type { Lock } from './lock.ts'
-import { cutBack } from './torn.ts'
 
 export interface FolderOptions extends JournalOptions {
   readonly files: Files
@@ -216,4 +217,41 @@ export class FileJournal implements DurableJournal {
   }
 
   async close(): Promise<void> { this.files.close(this.#descriptor) }
+}
+
+/**
+ * Cuts a file durably to its good bytes. The part cut off is zeroed first: until the cut is durable, a power cut during
+ * the next write would mix its sectors with old ones.
+ */
+export function cutBack(files: Files, file: Descriptor, goodBytes: number): void {
+  const { size } = files.openStat(file)
+  const blockEnd = Math.ceil(goodBytes / BLOCK_BYTES) * BLOCK_BYTES
+  // First the last block's rest: a tail that begins with zeros within a block is no record. If the good bytes end with
+  // a block, zeros would look like a lost block, and no old bytes share it.
+  if (blockEnd > goodBytes) {
+    for (let at = goodBytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
+      writeAll(files, file, Buffer.alloc(Math.min(end, size) - at), at)
+    }
+  }
+  files.truncate(file, goodBytes)
+  settle(files, file, Math.max(0, goodBytes - 1))
+}
+
+/**
+ * Makes a file durable, and writes what is at `offset` and behind it again: a sync may succeed though the device lacks
+ * cached bytes, if another process has seen the I/O error. If the runtime refuses to sync, at least the last block is
+ * written again, which brings the file's length to the device.
+ */
+export function settle(files: Files, file: Descriptor, offset: number): void {
+  const isSynced = trySync(() => files.syncOpen(file))
+  const lastBlock = Math.floor(Math.max(0, files.openStat(file).size - 1) / BLOCK_BYTES) * BLOCK_BYTES
+  let at = isSynced ? offset : Math.min(offset, lastBlock)
+  for (const piece of piecesOf(files, file, at)) {
+    writeAll(files, file, piece, at)
+    at += piece.length
+  }
+}
+
+function writeAll(files: Files, descriptor: Descriptor, bytes: Buffer, offset: number): void {
+  for (let at = 0; at < bytes.length;) at += files.writeAt(descriptor, bytes.subarray(at), offset + at)
 }

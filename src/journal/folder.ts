@@ -2,16 +2,16 @@
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import { FileJournal, type FolderOptions } from './file-journal.ts'
+import { cutBack, FileJournal, settle, type FolderOptions } from './file-journal.ts'
 import {
   fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, withFile, writeWhole, type Descriptor, type Files
 } from './files.ts'
 import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
 import { KEY_BYTES, keyring, readKeyFile, type Keyring } from './keys.ts'
+import { rescuedLeft, statesLeft } from './left-states.ts'
 import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
 import { lockFolder, type Lock } from './lock.ts'
 import { readJournal, type Recovered } from './recover.ts'
-import { cutBack, settle } from './torn.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 
@@ -29,7 +29,7 @@ export async function openFolder(
   const { files, folder, mustExist = false, mayCreate = false } = options
   try {
     const mustBeThere = mustExist && !mayCreate && open === undefined
-    if (mustBeThere && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
+    if (mustBeThere && files.stat(folder) === undefined) throw missing(options, join(folder, JOURNAL_FILE))
   } catch (error) {
     throw unusable(files, error, folder)
   }
@@ -49,9 +49,9 @@ export async function openFolder(
 export function openJournalFile(options: FolderOptions, apply: Apply): FileJournal {
   const path = join(options.folder, JOURNAL_FILE)
   try {
-    return open(options, path, apply)
+    return openJournal(options, path, apply)
   } catch (error) {
-    throw unusable(options.files, error, path)
+    throw unusable(options.files, withRescued(options, error), path)
   }
 }
 
@@ -61,16 +61,23 @@ function unusable(files: Files, error: unknown, path: string): Failure {
   return new Failure('folder-unusable', `${fileFault(files, error, path)}${why}`, { cause: error })
 }
 
-function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
+/** A journal that is damaged may have been rescued before. */
+function withRescued({ files, folder }: FolderOptions, error: unknown): unknown {
+  if (!(error instanceof Failure) || error.code !== 'journal-damaged') return error
+  const left = rescuedLeft(files, folder)
+  return left === undefined ? error : new Failure(error.code, `${error.detail}; ${left}`, { cause: error })
+}
+
+function openJournal(options: FolderOptions, path: string, apply: Apply): FileJournal {
   const { files, keyFile, mustExist = false, mayCreate = false, warn } = options
   if (files.real(keyFile) === files.real(path)) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const second = secondName(files, path)
   const found = readKeyFile(files, keyFile)
   const isNew = (files.stat(path)?.size ?? 0) === 0
-  const keys = isNew ? begin(options, path, found) : found
+  const keys = isNew ? beginJournal(options, path, found) : found
   if (keys === undefined) throw noKey(path, keyFile)
   const read = readJournal(files, path, keys, apply, options)
-  if (read.records === 0 && mustExist && !mayCreate) throw missing(path, true)
+  if (read.records === 0 && mustExist && !mayCreate) throw missing(options, path)
   if (second !== undefined && files.stat(second) !== undefined) files.remove(second)
   removeLeftovers(files, path)
   removeLeftovers(files, files.real(keyFile))
@@ -83,33 +90,23 @@ function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
     warn(`the new files' names in ${folder} could not be made durable; ` +
       'a crash of the machine within the next seconds could undo them')
   }
-  const fault = withFile(files, files.openToOverwrite(path), file => prepare(options, path, file, read))
+  const fault = withFile(files, files.openToOverwrite(path), file => settleEnd(options, path, file, read))
   return new FileJournal(options, apply, { path, isNew, end: read, keys, usedKeys: read.keyNames, fault })
 }
 
-/** Saves a torn tail, cuts it off, and writes the last write again; gives the fault that prevents writes. */
-function prepare(
-  { files, folder, lock, wallMs, warn }: FolderOptions, path: string, file: Descriptor,
-  { goodBytes, tornBytes, lastWriteBytes }: Recovered
+/** Leaves whole lines alone in the file, the last write durable. Gives the fault that prevents writes. */
+function settleEnd(
+  options: FolderOptions, path: string, file: Descriptor, { goodBytes, tornBytes, lastWriteBytes }: Recovered
 ): string | undefined {
-  const tail = tornBytes === 0 ? path : `${path}.torn-${isoTime(wallMs())}`
-  const torn = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
-  try {
-    if (tornBytes > 0) writeWhole(files, tail, piecesOf(files, file, goodBytes))
-  } catch (error) {
-    const how = isFull(error) ? '; make room, and start again' : ''
-    const why = `${path} ends in ${torn}; they could not be moved to ${tail}: ${systemCode(error)}${how}`
-    throw new Failure('folder-unusable', why, { cause: error })
-  }
-  const isNamed = tornBytes === 0 || trySync(() => files.sync(folder))
+  const { files, lock, warn } = options
+  const moved = tornBytes === 0 ? undefined : copyTail(options, path, file, goodBytes, tornBytes)
   // Nobody watched the lock during the reading: another process may have taken it, and written.
   if (lock?.isHeld() === false) {
     throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
   }
-  if (tornBytes > 0) {
+  if (moved !== undefined) {
     cutBack(files, file, goodBytes)
-    const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
-    warn(`the journal ended in ${torn}; they were moved to ${tail}${doubt}`)
+    warn(moved)
   }
   try {
     settle(files, file, lastWriteBytes)
@@ -121,6 +118,24 @@ function prepare(
     warn(`the journal takes no more writes until a restart: ${fault}`)
     return fault
   }
+}
+
+/** Copies a torn tail to a file of its own. Gives what is to be said once it is cut off. */
+function copyTail(
+  { files, folder, wallMs }: FolderOptions, path: string, file: Descriptor, goodBytes: number, tornBytes: number
+): string {
+  const copy = `${path}.torn-${isoTime(wallMs())}`
+  const what = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
+  try {
+    writeWhole(files, copy, piecesOf(files, file, goodBytes))
+  } catch (error) {
+    const how = isFull(error) ? '; make room, and start again' : ''
+    const why = `${path} ends in ${what}; they could not be moved to ${copy}: ${systemCode(error)}${how}`
+    throw new Failure('folder-unusable', why, { cause: error })
+  }
+  const isNamed = trySync(() => files.sync(folder))
+  const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
+  return `the journal ended in ${what}; they were moved to ${copy}${doubt}`
 }
 
 /**
@@ -177,17 +192,19 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
  * The first record lies in `journal.jsonl.0.part` before the key gets its name: so a key without a journal means that
  * the journal is lost, unless the part shows a killed first start.
  */
-function begin(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
+function beginJournal(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
   const { files, folder, keyFile, mustExist = false, mayCreate = false, random, wallMs, warn } = options
   const part = `${path}.0.part`
-  const isThere = files.stat(path) !== undefined
-  const isElsewhere = dirname(keyFile) !== folder
-  if (isThere && found === undefined) throw noKey(path, keyFile)
+  const isEmptyFile = files.stat(path) !== undefined
+  if (isEmptyFile && found === undefined) throw noKey(path, keyFile)
+  const isKeyElsewhere = dirname(keyFile) !== folder
+  const isKilledStart = files.stat(part) !== undefined
+  if (statesLeft(files, folder) !== undefined) throw missing(options, path)
   if (!mayCreate) {
-    if (mustExist) throw missing(path, isThere)
-    if (found !== undefined && !isElsewhere && files.stat(part) === undefined) throw missing(path, isThere, keyFile)
-    const what = isThere ? 'is empty' : 'does not exist'
-    if (found !== undefined && isElsewhere) warn(`${path} ${what}, though its key does; starting a new journal`)
+    if (mustExist) throw missing(options, path)
+    if (found !== undefined && !isKeyElsewhere && !isKilledStart) throw missing(options, path, keyFile)
+    const what = isEmptyFile ? 'is empty' : 'does not exist'
+    if (found !== undefined && isKeyElsewhere) warn(`${path} ${what}, though its key does; starting a new journal`)
   }
   for (let at = folder; at !== dirname(at); at = dirname(at)) trySync(() => files.sync(dirname(at)))
   removeLeftovers(files, path)
@@ -220,12 +237,18 @@ function makeKeyFile({ files, keyFile, random }: FolderOptions, secret: Buffer):
   trySync(() => files.sync(dirname(keyFile)))
 }
 
-function missing(path: string, isThere: boolean, besideKey: string = ''): Failure {
-  const key = besideKey === '' ? '' : `, though its key ${besideKey} is there`
-  const what = path + (isThere ? ' is empty' : ' does not exist') + key
-  const how = 'if entries were stored there, restore a backup (the operator\'s command journal restore); if nothing ' +
+function missing({ files, folder }: FolderOptions, path: string, besideKey?: string): Failure {
+  const key = besideKey === undefined ? '' : `, though its key ${besideKey} is there`
+  const what = path + (files.stat(path) === undefined ? ' does not exist' : ' is empty') + key
+  return new Failure('journal-missing', `${what}; ${wayToJournal(files, folder)}`)
+}
+
+/** What to do if a folder has no journal. */
+function wayToJournal(files: Files, folder: string): string {
+  const left = statesLeft(files, folder)
+  if (left !== undefined) return `${left}; if you want a new, empty store, move all such files away first`
+  return 'if entries were stored there, restore a backup (the operator\'s command journal restore); if nothing ' +
     'was, or you want a new, empty store, run the operator\'s command init'
-  return new Failure('journal-missing', `${what}; ${how}`)
 }
 
 function noKey(path: string, keyFile: string): Failure {

@@ -1,12 +1,10 @@
 /**
- * What a crash leaves of a write at a journal's end, and how it is cut off, by the README's rules.
+ * What a crash leaves of a write at a journal's end, by the README's rules (Recovery, 2).
  *
  * Unwritten sectors are zeros. An acknowledged write is never taken for torn, unless damage left exactly what a crash
  * would have left of the last write.
  */
-import { Buffer } from 'node:buffer'
-import { BLOCK_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES, SECTOR_BYTES } from '../limits.ts'
-import { piecesOf, trySync, type Descriptor, type Files } from './files.ts'
+import { BLOCK_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
 import { parseLine, startsWrite } from './line.ts'
 
 const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
@@ -60,41 +58,4 @@ function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number):
   const block = Math.ceil((offset + start) / BLOCK_BYTES) * BLOCK_BYTES - offset
   if (start > 0 && end === tailBytes && end - block > BLOCK_BYTES) return false
   return block < end && Math.min(block + BLOCK_BYTES, tailBytes) <= end
-}
-
-/**
- * Cuts durably. The part cut off is zeroed first: until the cut is durable, a power cut during the next write would mix
- * its sectors with old ones.
- */
-export function cutBack(files: Files, file: Descriptor, bytes: number): void {
-  const size = files.openStat(file).size
-  const blockEnd = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
-  // First the last block's rest: a tail that begins with zeros within a block is no record. If the good bytes end with
-  // a block, zeros would look like a lost block, and no old bytes share it.
-  if (blockEnd > bytes) {
-    for (let at = bytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
-      writeAll(files, file, Buffer.alloc(Math.min(end, size) - at), at)
-    }
-  }
-  files.truncate(file, bytes)
-  settle(files, file, Math.max(0, bytes - 1))
-}
-
-/**
- * A sync may succeed though the device lacks cached bytes, if another process has seen the I/O error: so bytes from
- * `from` on are written again. If the runtime refuses to sync, the last block is too, which brings the file's length to
- * the device.
- */
-export function settle(files: Files, file: Descriptor, from: number): void {
-  const isSynced = trySync(() => files.syncOpen(file))
-  const lastBlock = Math.floor(Math.max(0, files.openStat(file).size - 1) / BLOCK_BYTES) * BLOCK_BYTES
-  let at = isSynced ? from : Math.min(from, lastBlock)
-  for (const piece of piecesOf(files, file, at)) {
-    writeAll(files, file, piece, at)
-    at += piece.length
-  }
-}
-
-function writeAll(files: Files, descriptor: Descriptor, bytes: Buffer, offset: number): void {
-  for (let at = 0; at < bytes.length;) at += files.writeAt(descriptor, bytes.subarray(at), offset + at)
 }

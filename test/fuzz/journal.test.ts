@@ -12,7 +12,7 @@ import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
-const COUNT = countFromEnv(30)
+const COUNT = countFromEnv(150)
 
 interface Original {
   readonly lines: readonly string[]

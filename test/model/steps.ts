@@ -380,6 +380,12 @@ export const STEPS: { readonly [name: string]: Step } = {
     run: async world => {
       const isNew = world.isMissing()
       if (!isNew && !isSound(world)) return
+      const left = isNew ? world.statesLeft() : []
+      if (left.length > 0) {
+        const { code, error } = await world.admin('init')
+        if (code !== 1 || !error.includes(left[0]!)) throw new Defect(`init beside ${left[0]}: ${code} ${error}`)
+        for (const path of left) rmSync(path)
+      }
       await world.done('init')
       if (!isNew) return
       world.state = emptyState()

@@ -2,7 +2,7 @@
 import { fork, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -174,6 +174,11 @@ export class World {
     return [...used]
   }
 
+  /** Files of which one may hold the newest state: no journal is begun beside them. */
+  statesLeft(): string[] {
+    return readdirSync(this.data).filter(name => /^(archive-\d+-\d+|journal\.rescued-.*)\.jsonl$/.test(name)).map(name => join(this.data, name))
+  }
+
   isMissing(): boolean { return !existsSync(this.journal) || statSync(this.journal).size === 0 }
 
   /** Starts the service; gives false where it was refused, and might be. */
@@ -184,7 +189,7 @@ export class World {
     // A key beside no journal says that something was stored there.
     const isKeyLeft = isNew && dirname(this.keyFile) === this.data && existsSync(this.keyFile)
     const mustNot = isNew && !this.isBegun && (production || isKeyLeft)
-    const may = this.pending !== undefined || (production && isNew) || isKeyLeft || this.lackingKeys().length > 0 || this.isSocketGone
+    const may = this.pending !== undefined || (production && isNew) || isKeyLeft || (isNew && this.statesLeft().length > 0) || this.lackingKeys().length > 0 || this.isSocketGone
     const args = ['--import', HELD, join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
       `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
     const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production', AUTH: 'none' } }

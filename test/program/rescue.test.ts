@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wr
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
-import { startProgram, type Program } from '../support/program.ts'
+import { runProgram, startProgram, type Program } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
 const ENTRY = { password: 'SECRET', sistema: 's', usuario: 'u' }
@@ -151,4 +151,55 @@ test('without a service a rescue names restore, then salvage; a restore ends tok
     assert.match(restored, /remove those who have left: user remove EMAIL/)
     assert.ok((await done(folder, 'token list --json')).includes(tokens))
   }
+})
+
+/** Names of files that may hold the newest state, from this version and earlier ones. */
+const LEFT = [
+  'journal.rescued-2026-01-31T120000.000Z.jsonl', 'journal.jsonl.replaced-2026-01-31T120000.000Z',
+  'journal.jsonl.repaired-2026-01-31T120000.000Z', 'archive-1-3.jsonl', 'journal-1-3.jsonl'
+]
+
+for (const name of LEFT) {
+  test(`beside ${name} no journal is begun: it is named with its records, its time and the command that takes it back`, async t => {
+    const folder = await initialized(t)
+    for (let n = 0; n < 2; n++) await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
+    const left = inFolder(folder, name)
+    renameSync(inFolder(folder, 'journal.jsonl'), left)
+    const { time } = JSON.parse(readFileSync(left, 'utf8').trimEnd().split('\n').at(-1)!)
+    const says = new RegExp(`${left.replaceAll('.', '\\.')} \\(3 records, the last of ${time}\\) may hold what was stored here: .*journal restore ${left}`)
+    const keyElsewhere = join(freshFolder(t), 'keys')
+    renameSync(inFolder(folder, 'journal.key'), keyElsewhere)
+    for (const place of ['there', 'elsewhere', 'empty']) {
+      if (place === 'empty') writeFileSync(inFolder(folder, 'journal.jsonl'), '')
+      const key = place === 'there' ? '' : ` --key-file ${keyElsewhere}`
+      const names = readdirSync(folder)
+      for (const words of ['init', 'entry list', 'journal verify', `journal rescue ${keyElsewhere}.r`]) {
+        const { code, error } = await admin(folder, `${words}${key}`)
+        if (place === 'empty' && words !== 'init') continue // an empty file is verified, and has no entries
+        assert.notEqual(code, 0, words)
+        assert.match(error, says, words)
+      }
+      const { code, stderr } = await runProgram(t, { flags: { data: folder, ...place === 'there' ? {} : { 'key-file': keyElsewhere } } })
+      assert.deepEqual([code, says.test(stderr)], [1, true], stderr)
+      assert.deepEqual(readdirSync(folder), names)
+    }
+    assert.match(await done(folder, `journal restore ${left} --key-file ${keyElsewhere}`), /: 3 records, head /)
+    assert.match(await done(folder, `entry list --key-file ${keyElsewhere}`), /^2 /m)
+  })
+}
+
+test('several such files are all named, the one with the latest time first; a damaged journal names what was rescued', async t => {
+  const folder = await initialized(t)
+  const copy = readFileSync(inFolder(folder, 'journal.jsonl'))
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
+  for (const [name, bytes] of [['archive-1-1.jsonl', copy], ['journal.rescued-T.jsonl', readFileSync(inFolder(folder, 'journal.jsonl'))]] as const) {
+    writeFileSync(inFolder(folder, name), bytes)
+  }
+  const bytes = readFileSync(inFolder(folder, 'journal.jsonl'))
+  bytes[50]! ^= 1
+  writeFileSync(inFolder(folder, 'journal.jsonl'), bytes)
+  const damaged = await runProgram(t, { flags: { data: folder } })
+  assert.match(damaged.stderr, /the journal is damaged: .*journal\.rescued-T\.jsonl \(2 records, the last of 20[^)]+\) may hold a newer state: take it back with /)
+  remove(folder, 'journal.jsonl')
+  await refused(folder, 'init', 1, /journal\.rescued-T\.jsonl \(2 records, .*archive-1-1\.jsonl \(1 record, .* look at them \(journal verify FILE\)/)
 })

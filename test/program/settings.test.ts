@@ -26,7 +26,7 @@ const ABILITIES = {
   listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
   updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
   olderDeletedPasswords: 'password:deleted',
-  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', changeOwnPassword: 'account:password'
+  oneTimeCode: 'password:read', restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', changeOwnPassword: 'account:password'
 }
 
 const CASES: { readonly [N in Name]: Case } = {
@@ -44,7 +44,9 @@ const CASES: { readonly [N in Name]: Case } = {
   tokensPerUser: [1000, '1', 1, '1000000', [...NOT_INTEGERS, '0', '1000001']],
   abilities: [
     new Map(Object.entries(ABILITIES)), 'listPassword=read, getPassword=a:b.c_d-1, createPassword=any',
-    new Map(Object.entries({ ...ABILITIES, listPassword: 'read', getPassword: 'a:b.c_d-1', createPassword: undefined })),
+    new Map(Object.entries({
+      ...ABILITIES, listPassword: 'read', getPassword: 'a:b.c_d-1', oneTimeCode: 'a:b.c_d-1', createPassword: undefined
+    })),
     'deletePassword=x', [
       'listPasswords=x', 'list=x', 'listPassword', 'listPassword=', 'listPassword=a b', 'listPassword=a=b', '=x',
       'listPassword=x,login=y', 'listpassword=x', '__proto__=x', 'listPassword:x', 'listPassword=*',

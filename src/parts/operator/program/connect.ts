@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../../core-settings.ts'
 import { disk, type Files } from '../../../journal/files.ts'
 import { JOURNAL_FILE, locationOf } from '../../../journal/folder.ts'
+import { statesLeft } from '../../../journal/left-states.ts'
 import { heldSockets, lockFolder, probe, type Lock } from '../../../journal/lock.ts'
 import { Failure, systemCode } from '../../../errors.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
@@ -226,8 +227,10 @@ export class StoreAccess implements Reached {
 
   #assertJournal(): void {
     if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
-    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? if ` +
-      'nothing was ever stored there, make a journal with the command init; if entries were, restore a backup')
+    const left = statesLeft(this.files, this.#folder)
+    const how = left ?? 'if nothing was ever stored there, make a journal with the command init; if entries were, ' +
+      'restore a backup'
+    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? ${how}`)
   }
 }
 

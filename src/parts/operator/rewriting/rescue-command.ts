@@ -2,7 +2,9 @@
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { Failure, systemCode } from '../../../errors.ts'
+import { locationOf } from '../../../journal/folder.ts'
 import { keyring, readKeyFile, type Keyring } from '../../../journal/keys.ts'
+import { statesLeft } from '../../../journal/left-states.ts'
 import { readJournal } from '../../../journal/recover.ts'
 import { State } from '../../../store/state.ts'
 import { OperatorError, type Context, type Reached } from '../../../command.ts'
@@ -11,13 +13,16 @@ import type { FolderStatus } from '../../operation.ts'
 import { keyText, WHOLE_JOURNAL } from './rescue.ts'
 import { makeFile } from './saved-journal.ts'
 
-const NO_SERVICE = 'no service has the lock of this folder, so there is nobody to ask. If one still runs whose ' +
-  'folder was emptied, stop it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. ' +
-  'If none runs, restore a backup (journal restore), or save what can still be read (journal salvage)'
+function noService({ files, settings }: Reached): string {
+  const none = 'restore a backup (journal restore), or save what can still be read (journal salvage)'
+  return 'no service has the lock of this folder, so there is nobody to ask. If one still runs whose folder was ' +
+    'emptied, stop it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. If none ' +
+    `runs: ${statesLeft(files, locationOf(settings).folder) ?? none}`
+}
 
 export async function rescue({ store, terminal, flags, positionals: [file = ''] }: Context): Promise<void> {
   const running = await store.look()
-  if (running === undefined) throw new OperatorError(NO_SERVICE)
+  if (running === undefined) throw new OperatorError(noService(store))
   terminal.noteJournal(running)
   const path = resolve(file)
   const keyPath = flags['keys'] === undefined ? undefined : resolve(flags['keys'] as string)
