@@ -3,7 +3,7 @@ import { isFromOtherSite, isHostAllowed, isTrusted, type AddressSet, type Peer }
 import type { Head } from './head.ts'
 import type { RefusedProxy } from './proxy-warnings.ts'
 import * as replies from './reply.ts'
-import type { Found } from './route.ts'
+import type { Match } from './route.ts'
 
 /** An undefined option skips its step. */
 export interface GuardOptions {
@@ -22,7 +22,7 @@ export interface Guarded {
   /** Limited and shared with other origins (contract §8, §5.8). */
   readonly isUnderApi: boolean
   readonly peer: Peer
-  readonly found: Found
+  readonly match: Match
 }
 
 function isHttps({ trustedProxies }: GuardOptions, { peer }: Guarded, { 'x-forwarded-proto': said }: Head): boolean {
@@ -31,13 +31,13 @@ function isHttps({ trustedProxies }: GuardOptions, { peer }: Guarded, { 'x-forwa
 
 /** Contract §5.9. */
 export function assertHttps(
-  options: GuardOptions, asked: Guarded, head: Head, warnOfProxy: (refused: RefusedProxy) => void
+  options: GuardOptions, context: Guarded, head: Head, warnOfProxy: (refused: RefusedProxy) => void
 ): void {
-  if (options.asksForHttps !== true || isHttps(options, asked, head)) return
+  if (options.asksForHttps !== true || isHttps(options, context, head)) return
   // A token must not travel in clear, whatever the route allows.
   const showsToken = options.authenticate !== undefined && head.authorization !== undefined
-  if (asked.found?.route?.allowsHttp === true && !showsToken) return
-  const { address } = asked.peer
+  if (context.match?.route?.allowsHttp === true && !showsToken) return
+  const { address } = context.peer
   const isKnown = isTrusted(address, options.trustedProxies)
   warnOfProxy({ address, isTrusted: isKnown, said: head['x-forwarded-proto'] })
   throw replies.HTTPS_ONLY
@@ -47,14 +47,14 @@ export function assertHttps(
  * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS rebinding), nor
  * hide its `Origin` or, on a GET, its site (cross-site requests).
  */
-export function assertOwnPage(options: GuardOptions, asked: Guarded, head: Head): void {
+export function assertOwnPage(options: GuardOptions, context: Guarded, head: Head): void {
   const { guardedHosts, corsOrigins } = options
   if (guardedHosts === undefined) return
   const { host = '', origin, 'sec-fetch-site': site } = head
   if (!isHostAllowed(host, guardedHosts)) throw replies.FOREIGN_HOST
-  const isForeign = origin === undefined ? asked.isUnderApi && isFromOtherSite(site)
+  const isForeign = origin === undefined ? context.isUnderApi && isFromOtherSite(site)
     : corsOrigins?.has(origin) !== true &&
-      origin !== `${isHttps(options, asked, head) ? 'https' : 'http'}://${host.toLowerCase()}`
+      origin !== `${isHttps(options, context, head) ? 'https' : 'http'}://${host.toLowerCase()}`
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 

@@ -16,7 +16,7 @@ import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-lim
 import * as replies from './reply.ts'
 import { failureReply, statusReply, type Reply } from './reply.ts'
 import { isUnrecorded, recorded } from './recorded.ts'
-import type { Route, Router } from './route.ts'
+import type { MatchedRoute, Route, Router } from './route.ts'
 import { respond } from './sending.ts'
 
 /** An undefined option skips its step. */
@@ -45,7 +45,7 @@ export interface Pipeline {
   stop(timeoutMs: number): Promise<void>
 }
 
-interface Asked extends Guarded {
+interface Context extends Guarded {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly socket: IncomingMessage['socket']
@@ -61,43 +61,44 @@ interface Asked extends Guarded {
  * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
  * answer is sent before the next request is looked at.
  */
-async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineState): Promise<void> {
-  const { request, response, head, client, socket } = asked
+async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
+  const { request, response, head, client, socket } = context
   let reply: Reply | Promise<Reply>
   try {
     if (head === undefined) {
-      count(options, asked)
+      count(options, context)
       throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
     }
     if (head.upgrade !== undefined) endBehindAnswer(response) // none is supported; some Nodes read on behind the offer
-    assertHttps(options, asked, head, state.warnOfProxy)
-    assertOwnPage(options, asked, head)
-    answerPreflight(options, asked, head)
-    asked.session = sessionOf(options, head)
-    count(options, asked)
-    const { route, id } = foundFor(asked, head)
+    assertHttps(options, context, head, state.warnOfProxy)
+    assertOwnPage(options, context, head)
+    answerPreflight(options, context, head)
+    context.session = sessionOf(options, head)
+    count(options, context)
+    const { route, id } = matchedRoute(context, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
-      const mustBeNewest = tokenIn(head) !== undefined && asked.session === undefined // it may be a new token
+      const mustBeNewest = tokenIn(head) !== undefined && context.session === undefined // it may be a new token
       await catchUp(() => options.catchUp!(mustBeNewest), route)
-      asked.session = sessionOf(options, head)
+      context.session = sessionOf(options, head)
     }
-    assertMay(options, asked.session, route)
-    const refusal = route.before?.(id, asked.session)
+    assertMay(options, context.session, route)
+    const refusal = route.before?.(id, context.session)
     if (refusal !== undefined) throw refusal
     let body: unknown
     if (route.shape !== undefined) {
       body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
-      if (asked.session !== undefined) asked.session = sessionOf(options, head) // it may have been revoked meanwhile
-      assertMay(options, asked.session, route)
+      // It may have been revoked meanwhile.
+      if (context.session !== undefined) context.session = sessionOf(options, head)
+      assertMay(options, context.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
-    const call = { head, id, body, client, session: asked.session, isGone: () => socket.destroyed }
+    const call = { head, id, body, client, session: context.session, isGone: () => socket.destroyed }
     reply = route.handle(call)
     if ('then' in reply) reply = await reply
     if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
   } catch (thrown) {
-    reply = refusalOf(options, asked, thrown)
+    reply = refusalOf(options, context, thrown)
   }
-  answer(options, asked, reply, state)
+  answer(options, context, reply, state)
 }
 
 export function pipelineOf(options: PipelineOptions): Pipeline {
@@ -108,7 +109,7 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
     const peer = peerOf(request.socket)
     if (peer === undefined) return // its client is gone
     underWay++
-    void carryOut(options, begun(options, peer, request, response, target), state).then(() => {
+    void carryOut(options, contextOf(options, peer, request, response, target), state).then(() => {
       if (--underWay === 0) onIdle()
     })
   }
@@ -128,50 +129,50 @@ interface PipelineState {
   readonly warnOfProxy: ReturnType<typeof proxyWarnings>
 }
 
-function begun(
+function contextOf(
   { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
   target: string
-): Asked {
+): Context {
   const head = readHead(request, target)
   const path = head?.path ?? target
   return {
     request, response, socket: request.socket, startMs: performance.now(), head, peer,
     isUnderApi: path.startsWith('/api/') || path === '/api',
     client: clientAddress(peer, forwardedFor(request, head), trustedProxies),
-    found: head && router.find(head.method, path),
+    match: head && router.find(head.method, path),
     session: undefined, verdict: undefined, id: undefined
   }
 }
 
-function refusalOf(options: PipelineOptions, asked: Asked, thrown: unknown): Reply {
+function refusalOf(options: PipelineOptions, context: Context, thrown: unknown): Reply {
   if (replies.isReply(thrown)) return thrown
-  asked.id = randomUUID()
-  const expected = failureReply(thrown, asked.found?.route?.storingFailed)
+  context.id = randomUUID()
+  const expected = failureReply(thrown, context.match?.route?.storingFailed)
   if (expected !== undefined) return expected
-  options.warn(`request ${asked.id} failed: ${describe(thrown)}`)
-  return statusReply(500, ['X-Request-Id', asked.id])
+  options.warn(`request ${context.id} failed: ${describe(thrown)}`)
+  return statusReply(500, ['X-Request-Id', context.id])
 }
 
 /** Never throws; middleware may. */
-function answer(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): void {
+function answer(options: PipelineOptions, context: Context, reply: Reply, state: PipelineState): void {
   let status = 500
   try {
-    status = send(options, asked, reply, state)
+    status = send(options, context, reply, state)
   } catch (error) {
-    asked.id = randomUUID()
-    options.warn(`request ${asked.id} could not be answered: ${describe(error)}`)
-    if (!asked.response.writableEnded) asked.response.destroy()
+    context.id = randomUUID()
+    options.warn(`request ${context.id} could not be answered: ${describe(error)}`)
+    if (!context.response.writableEnded) context.response.destroy()
   }
-  const { id, request: { method = '' }, found, client, session, startMs } = asked
-  const { route, id: entry } = found?.route === undefined ? { route: undefined, id: 0 } : found
+  const { id, request: { method = '' }, match, client, session, startMs } = context
+  const { route, id: entry } = match?.route === undefined ? { route: undefined, id: 0 } : match
   const ms = performance.now() - startMs
   const ended = { id, method, route, entry, client, session, logged: reply.logged, status, ms }
   for (const one of options.observers ?? []) one.requestEnded?.(ended)
 }
 
 /** Gives the logged status. */
-function send(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): number {
-  const { request, response, head, socket } = asked
+function send(options: PipelineOptions, context: Context, reply: Reply, state: PipelineState): number {
+  const { request, response, head, socket } = context
   if (socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
     response.destroy()
     return replies.CLIENT_GONE.status
@@ -184,24 +185,24 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
   // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
-  respond(response, reply, extraFields(options, asked, reply), isLast)
+  respond(response, reply, commonHeaders(options, context, reply), isLast)
   return reply.status
 }
 
 const ANSWERED_BY_HOST = 'the host answered a request while the service worked on it. The service has carried it ' +
   'out. If the framework answers by itself, switch that off; for Koa: ctx.respond = false'
 
-function extraFields(options: PipelineOptions, asked: Asked, { status }: Reply): string[] {
+function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
   const { headers = [], corsOrigins } = options
   const fields = [...headers]
-  const left = asked.verdict ?? limitOf(options, asked)?.peek(addressKey(asked))
+  const left = context.verdict ?? limitOf(options, context)?.peek(addressKey(context))
   if (left !== undefined) {
     // A request that was not counted is not refused. If a stricter limit refused it, nothing is left either.
-    const shown = asked.verdict ?? { ...left, allowed: true }
+    const shown = context.verdict ?? { ...left, allowed: true }
     fields.push(...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown))
   }
-  if (corsOrigins !== undefined && asked.head !== undefined && asked.isUnderApi) {
-    fields.push(...replies.corsFields(asked.head.origin, corsOrigins))
+  if (corsOrigins !== undefined && context.head !== undefined && context.isUnderApi) {
+    fields.push(...replies.corsFields(context.head.origin, corsOrigins))
   }
   return fields
 }
@@ -216,28 +217,28 @@ function sessionOf({ authenticate }: PipelineOptions, head: Head): Session | und
   return token === undefined ? undefined : authenticate?.(token)
 }
 
-const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Asked): RateLimit | undefined =>
+const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>
   isUnderApi ? rateLimit : undefined
 
-function addressKey({ client, peer }: Asked): string { return client === peer.address ? peer.key : clientKey(client) }
+function addressKey({ client, peer }: Context): string { return client === peer.address ? peer.key : clientKey(client) }
 
 /** Contract §8, §8.4. */
-function count(options: PipelineOptions, asked: Asked): void {
-  const general = limitOf(options, asked)
-  const own = asked.found?.route?.limit
+function count(options: PipelineOptions, context: Context): void {
+  const general = limitOf(options, context)
+  const own = context.match?.route?.limit
   if (general === undefined && own === undefined) return
-  const address = addressKey(asked)
-  const key = options.limitsByUser === true && asked.session !== undefined ? `user ${asked.session.user}` : address
-  asked.verdict = takeBoth(general, key, own, address)
-  if (asked.verdict?.allowed === false) throw replies.TOO_MANY
+  const address = addressKey(context)
+  const key = options.limitsByUser === true && context.session !== undefined ? `user ${context.session.user}` : address
+  context.verdict = takeBoth(general, key, own, address)
+  if (context.verdict?.allowed === false) throw replies.TOO_MANY
 }
 
-function foundFor({ found }: Asked, { expect, path, method }: Head): { readonly route: Route, readonly id: number } {
+function matchedRoute({ match }: Context, { expect, path, method }: Head): MatchedRoute {
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw replies.UNEXPECTED
   if (path === '*') throw replies.OPTIONS_OF_SERVER // the whole server (RFC 9110 §9.3.7)
-  if (found === undefined) throw replies.NOT_FOUND
-  if (found.route === undefined) throw replies.otherMethod(method, found.allow)
-  return found
+  if (match === undefined) throw replies.NOT_FOUND
+  if (match.route === undefined) throw replies.otherMethod(method, match.allow)
+  return match
 }
 
 /** A create is decided in its turn. */

@@ -57,9 +57,11 @@ export function withAbility(route: Route, abilities: ReadonlyMap<string, string 
   return { ...route, ability: abilities.get(operation) }
 }
 
+export interface MatchedRoute { readonly route: Route, readonly id: number }
+
 /** A route with its id, the allowed methods, or undefined for an unknown path. */
-export type Found =
-  | { readonly route: Route, readonly id: number }
+export type Match =
+  | MatchedRoute
   | { readonly route: undefined, readonly allow: readonly string[] }
   | undefined
 
@@ -83,7 +85,7 @@ export class Router {
   }
 
   /** HEAD finds GET. Never throws. */
-  find(method: string, path: string): Found {
+  find(method: string, path: string): Match {
     let methods = this.#whole.get(path)
     let id = 0
     if (methods === undefined) {
