@@ -1,9 +1,6 @@
-/**
- * The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not count. The table has
- * two generations: a client that is seen moves to the younger. If the younger is full, or a window old, it replaces the
- * older, so memory is bounded.
- */
+/** The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not count. */
 import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS } from '../limits.ts'
+import { RecentMap } from './recent-map.ts'
 
 const WINDOW_SECONDS = RATE_LIMIT_WINDOW_SECONDS
 
@@ -16,7 +13,8 @@ export interface Verdict {
   readonly retryAfterSeconds: number
 }
 
-interface Client {
+/** The requests of one client in the window that ends with `second`. */
+interface Counts {
   /** Second s is in bucket s % WINDOW_SECONDS. */
   readonly buckets: Uint32Array
   total: number
@@ -26,70 +24,61 @@ interface Client {
 /** Decides which requests pass (contract §8.1). */
 export class RateLimit {
   readonly #limit: number
-  readonly #maxClients: number
   readonly #nowMs: () => number
-  #young = new Map<string, Client>()
-  #old = new Map<string, Client>()
-  #youngSinceSecond = 0
+  readonly #clients: RecentMap<Counts>
 
-  /** `maxClients` bounds each generation. */
+  /** `maxClients` bounds each of two generations of clients. */
   constructor(
     limit: number, maxClients: number = MAX_RATE_LIMIT_CLIENTS, nowMs: () => number = () => performance.now()
   ) {
     this.#limit = limit
-    this.#maxClients = maxClients
     this.#nowMs = nowMs
+    this.#clients = new RecentMap(maxClients, WINDOW_SECONDS)
   }
 
-  get clients(): number { return this.#young.size + this.#old.size }
+  get clients(): number { return this.#clients.size }
 
   take(key: string): Verdict {
     const nowMs = this.#nowMs()
-    const client = this.#client(key, Math.floor(nowMs / 1000))
-    const verdict = this.#verdict(client, nowMs)
+    const second = Math.floor(nowMs / 1000)
+    const none = (): Counts => ({ buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second })
+    const counts = this.#clients.use(key, second, none)
+    const verdict = this.#verdict(counts, nowMs)
     if (!verdict.allowed) return verdict
-    client.buckets[client.second % WINDOW_SECONDS]!++
-    client.total++
+    counts.buckets[counts.second % WINDOW_SECONDS]!++
+    counts.total++
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
   /** As `take`, without counting. */
-  peek(key: string): Verdict { return this.#verdict(this.#young.get(key) ?? this.#old.get(key), this.#nowMs()) }
+  peek(key: string): Verdict { return this.#verdict(this.#clients.peek(key), this.#nowMs()) }
 
-  #client(key: string, second: number): Client {
-    const young = this.#young.get(key)
-    if (young !== undefined) return young
-    const client = this.#old.get(key) ?? { buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second }
-    if (second - this.#youngSinceSecond >= WINDOW_SECONDS || this.#young.size >= this.#maxClients) {
-      this.#old = this.#young
-      this.#young = new Map()
-      this.#youngSinceSecond = second
-    }
-    this.#old.delete(key)
-    this.#young.set(key, client)
-    return client
-  }
-
-  #verdict(client: Client | undefined, nowMs: number): Verdict {
+  #verdict(counts: Counts | undefined, nowMs: number): Verdict {
     const limit = this.#limit
-    if (client !== undefined) advance(client, Math.floor(nowMs / 1000))
-    if (client === undefined || client.total < limit) {
-      return { allowed: true, limit, remaining: limit - (client?.total ?? 0), retryAfterSeconds: 0 }
+    if (counts !== undefined) slideTo(counts, Math.floor(nowMs / 1000))
+    if (counts === undefined || counts.total < limit) {
+      return { allowed: true, limit, remaining: limit - (counts?.total ?? 0), retryAfterSeconds: 0 }
     }
-    let oldest = Math.max(0, client.second - WINDOW_SECONDS + 1)
-    while (client.buckets[oldest % WINDOW_SECONDS] === 0) oldest++
-    const waitMs = (oldest + WINDOW_SECONDS) * 1000 - nowMs
+    const waitMs = (oldestSecond(counts) + WINDOW_SECONDS) * 1000 - nowMs
     return { allowed: false, limit, remaining: 0, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
   }
 }
 
-function advance(client: Client, second: number): void {
-  const first = Math.max(client.second + 1, second - WINDOW_SECONDS + 1)
+/** Drops what has left the window. */
+function slideTo(counts: Counts, second: number): void {
+  const first = Math.max(counts.second + 1, second - WINDOW_SECONDS + 1)
   for (let s = first; s <= second; s++) {
-    client.total -= client.buckets[s % WINDOW_SECONDS]!
-    client.buckets[s % WINDOW_SECONDS] = 0
+    counts.total -= counts.buckets[s % WINDOW_SECONDS]!
+    counts.buckets[s % WINDOW_SECONDS] = 0
   }
-  client.second = second
+  counts.second = second
+}
+
+/** Of the counted requests; there must be one. */
+function oldestSecond({ buckets, second }: Counts): number {
+  let oldest = Math.max(0, second - WINDOW_SECONDS + 1)
+  while (buckets[oldest % WINDOW_SECONDS] === 0) oldest++
+  return oldest
 }
 
 /** Counts a request in both limits, or in neither if either is used up. The verdict shows the general limit, if any. */
