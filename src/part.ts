@@ -46,6 +46,8 @@ export interface Load {
   readonly rateLimitClients: number
   /** Of the access log, since the start. */
   readonly lostLines: number
+  /** Of the file, in milliseconds since 1970; undefined without HTTPS. */
+  readonly certificateEndMs: number | undefined
 }
 
 export interface PartContext<S extends object> {

@@ -9,7 +9,7 @@ import { RateLimit } from './http/rate-limit.ts'
 import { pipelineOf, type Pipeline } from './http/request.ts'
 import { Router, withAbility, type Route } from './http/route.ts'
 import { entryRoutes, sessionRoutes } from './http/routes.ts'
-import type { Certificate } from './http/tls.ts'
+import { endOf, type Certificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
@@ -120,7 +120,8 @@ async function compose(
     ...storage, settings, accounts, log, prefix, routes: () => routes,
     load: () => ({
       connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0,
-      lostLines: parts.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0)
+      lostLines: parts.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0),
+      certificateEndMs: tlsCert === undefined ? undefined : certificateEnd(tlsCert)
     })
   }
   for (const part of PARTS) {
@@ -159,6 +160,15 @@ async function compose(
   const hosted = async (): Promise<readonly Route[]> =>
     (await Promise.all(parts.map(part => part.hosted?.() ?? []))).flat().map(route => withAbility(route, abilities))
   return { store, accounts, pipeline, routes: hosted, listen: announced, close: () => closed ??= closers.close() }
+}
+
+/** Undefined if the file is no certificate just now. */
+function certificateEnd(path: string): number | undefined {
+  try {
+    return endOf(pemIn(path))
+  } catch {
+    return undefined
+  }
 }
 
 /** Throws `certificate-invalid`. */

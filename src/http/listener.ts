@@ -99,11 +99,16 @@ function statusOf(code: string): Refused | undefined {
   return code.startsWith('HPE_') ? 400 : undefined
 }
 
+const BIND_FAULTS: { readonly [code: string]: string } = {
+  EADDRINUSE: 'another program has that port',
+  EACCES: 'this user may not take a port below 1024 (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE)'
+}
+
 function bindTo(server: Server, { host, port }: { readonly host: string, readonly port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => {
       const code = systemCode(cause)
-      const why = code === 'EADDRINUSE' ? `${code}; another program has that port: --port takes another one` : code
+      const why = BIND_FAULTS[code] === undefined ? code : `${code}; ${BIND_FAULTS[code]}: --port takes another one`
       reject(new Failure('address-unusable', `HOST ${host}, PORT ${port}: ${why}`, { cause }))
     }
     server.once('error', onError)

@@ -21,6 +21,11 @@ export function secureServer(
   let seen = read()
   let fault = ''
   const server = serverWith(options, seen)
+  const warnOfEnd = (): void => {
+    const end = new Date(endOf(seen.cert))
+    if (end.getTime() <= Date.now()) log?.warn(`the certificate in TLS_CERT has ended on ${end.toISOString()}`)
+  }
+  warnOfEnd()
   const look = (): void => {
     try {
       const found = read()
@@ -30,6 +35,7 @@ export function secureServer(
         assertFit(found)
         server.setSecureContext({ ...found, ...TLS })
         log?.info('the certificate was renewed')
+        warnOfEnd()
       }
       fault = ''
     } catch (error) {
@@ -54,12 +60,28 @@ function serverWith(options: ServerOptions, certificate: Certificate): ReturnTyp
   }
 }
 
-/** OpenSSL compares only keys of one kind, such as RSA; otherwise each handshake would fail. */
+/** When a certificate ends, in milliseconds since 1970. Throws if it is none. */
+export function endOf(cert: Buffer): number { return Date.parse(new X509Certificate(cert).validTo) }
+
 function assertFit({ cert, key }: Certificate): void {
-  if (/^(-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED)/m.test(key.toString('latin1'))) {
+  const [certText, keyText] = [cert, key].map(bytes => bytes.toString('latin1')) as [string, string]
+  const fault = pemFault('TLS_CERT', certText, 'CERTIFICATE', 'x509') ??
+    pemFault('TLS_KEY', keyText, 'PRIVATE KEY', 'pkey')
+  if (fault !== undefined) throw new Failure('certificate-invalid', fault)
+  if (/^(-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED)/m.test(keyText)) {
     const way = 'give one without: openssl pkey -in KEY -out NEW'
     throw new Failure('certificate-invalid', `TLS_KEY: this key has a passphrase; ${way}`)
   }
+  // OpenSSL compares only keys of one kind, such as RSA; otherwise each handshake would fail.
   if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
+}
+
+function pemFault(setting: string, text: string, label: string, command: string): string | undefined {
+  if (text.includes(`${label}-----`)) return undefined
+  const other = /-----BEGIN ([A-Z ]+)-----/.exec(text)?.[1]
+  const way = `openssl ${command} -inform DER -in FILE -out NEW makes PEM of it`
+  if (text.trim() === '') return `${setting}: the file is empty`
+  if (other !== undefined) return `${setting}: the file holds a ${other.toLowerCase()}; are the two swapped?`
+  return text.startsWith('0') ? `${setting}: the file is DER; ${way}` : `${setting}: the file is not PEM`
 }

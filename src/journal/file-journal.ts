@@ -44,7 +44,7 @@ export class FileJournal implements DurableJournal {
   readonly maxRecords: number = MAX_COMMIT_RECORDS
   readonly maxBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
-  readonly tagKey: Buffer
+  readonly tagKey: string
   readonly files: Files
   readonly path: string
   readonly keyFile: string

@@ -5,7 +5,7 @@ import {
   type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
@@ -142,7 +142,11 @@ export function fileFault(files: Files, error: unknown, path: string): string {
   if (code !== 'EACCES') return what
   try {
     const owner = files.stat(named)?.uid
-    return owner === undefined ? what : `${what}; it belongs to user ${owner}`
+    if (owner === undefined) return what
+    const folder = dirname(named)
+    const isOfAnother = (files.stat(folder)?.uid ?? owner) !== owner
+    const how = isOfAnother ? `: as root, chown --reference=${folder} ${named} gives it to the owner of the folder` : ''
+    return `${what}; it belongs to user ${owner}${how}`
   } catch {
     return what
   }

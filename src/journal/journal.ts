@@ -80,8 +80,11 @@ export interface Journal {
   readonly maxRecords: number
   readonly maxBytes: number
   readonly maxEventBytes: number
-  /** 32 bytes, the same for all sharers and after a rotation. */
-  readonly tagKey: Buffer
+  /**
+   * 32 bytes in hexadecimal, the same for all sharers and after a rotation. Before the first record of a shared journal
+   * it may change: then there is no entry that has a tag.
+   */
+  readonly tagKey: string
   /**
    * Makes the events of `decide` durable and applies them. If others wrote first, applies their records and calls
    * `decide` again; its earlier events are never recorded. Call it only when no other call is under way. Rejects with
@@ -119,7 +122,7 @@ export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
   let records = 0
   return {
     maxRecords: MAX_COMMIT_RECORDS, maxBytes: MAX_COMMIT_BYTES, maxEventBytes: MAX_EVENT_BYTES,
-    tagKey: randomBytes(TAG_KEY_BYTES),
+    tagKey: randomBytes(TAG_KEY_BYTES).toString('hex'),
     append: async decide => {
       const time = new Date(wallMs()).toISOString()
       for (const { type, by, data } of decide()) apply({ seq: ++records, time, type, by, data })

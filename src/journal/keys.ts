@@ -32,9 +32,9 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   return { newest, names: all.map(({ name }) => name), find: name => byName.get(name) }
 }
 
-/** Of the key that sealed the first record, so it survives rotations. */
-export function tagKeyOf({ secret }: Key): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', KEY_BYTES))
+/** Of the key that sealed the first record, so it survives rotations. In hexadecimal. */
+export function tagKeyOf({ secret }: Key): string {
+  return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', KEY_BYTES)).toString('hex')
 }
 
 /** Undefined if there is none. Throws `key-invalid` or `folder-unusable`. */

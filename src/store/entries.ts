@@ -23,8 +23,8 @@ interface Page { deleted: number, changes: number }
 const TAG_CHARACTERS = 22
 
 export class Entries implements EntryTable, Pages {
-  /** Hexadecimal, see `Journal.tagKey`. */
-  tagKey = ''
+  /** See `Journal.tagKey`. */
+  tagKey: () => string = () => ''
   /**
    * By id; place 0 is unused. Each text comes whole from `JSON.stringify`: cut or joined strings keep their sources
    * alive.
@@ -125,7 +125,7 @@ export class Entries implements EntryTable, Pages {
 
   /** The text has the id, so two entries never share a tag. The key keeps guesses at a text from a tag. */
   #tagOf(text: string, beside: string): string {
-    return hash('sha512-256', this.tagKey + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
+    return hash('sha512-256', this.tagKey() + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
   }
 
   /** A JSON array of those in sight, ascending by id; undefined without active entries in sight. */

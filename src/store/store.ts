@@ -57,7 +57,7 @@ export class Store {
     this.journal = journal
     this.state = state
     this.#observers = observers
-    state.entries.tagKey = journal.tagKey.toString('hex')
+    state.entries.tagKey = () => journal.tagKey
   }
 
   /**

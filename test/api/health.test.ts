@@ -160,7 +160,7 @@ test('a write that failed is counted as a write and as a failure', () => {
   metrics.journalWritten(20, true)
   metrics.journalWritten(30, false)
   const delay = watchEventLoop()
-  const text = exposition(metrics, delay, memoryStore(), { rateLimitClients: 0, connections: 0, lostLines: 0 })
+  const text = exposition(metrics, delay, memoryStore(), { rateLimitClients: 0, connections: 0, lostLines: 0, certificateEndMs: undefined })
   delay.disable()
   const families = parseExposition(text)
   assert.deepEqual(samples(families, 'pes_journal_write_errors_total'), { pes_journal_write_errors_total: 1 })
@@ -171,7 +171,7 @@ test('a write that failed is counted as a write and as a failure', () => {
 })
 
 test('how late timers were is told beyond the interval in which that is measured; before any was, nothing', () => {
-  const load = { rateLimitClients: 0, connections: 0, lostLines: 0 }
+  const load = { rateLimitClients: 0, connections: 0, lostLines: 0, certificateEndMs: undefined }
   for (const [delay, expected] of [
     [{ count: 4, mean: 12e6, percentile: (percent: number) => percent * 1e6 }, [0.04, 0.08, 0.089, 0.008, 4]],
     [{ count: 0, mean: NaN, percentile: () => 0 }, [0, 0, 0, 0, 0]]

@@ -3,14 +3,16 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { openService } from '../../src/index.ts'
 import { TLS_CHECK_MS } from '../../src/limits.ts'
 import { call } from '../support/accounts.ts'
-import { certificateFiles } from '../support/certificate.ts'
+import { certificate, certificateFiles } from '../support/certificate.ts'
 import { runProgram, soon, startProgram, until } from '../support/program.ts'
 import { initialized } from '../support/admin.ts'
 import { message, RawClient, type RawAnswer } from '../support/raw.ts'
@@ -220,10 +222,42 @@ test('a start with a pair that is missing, broken or does not fit is refused in 
   await Promise.all(wrong.map(async ([cert, key]) => {
     const ended = await runProgram(t, { flags: { 'tls-cert': cert!, 'tls-key': key! } })
     assert.equal(ended.code, 1)
-    assert.match(ended.stderr, /^error: the certificate or its key is not valid: (\S+\/none|TLS_CERT or TLS_KEY): .+\n$/m)
+    assert.match(ended.stderr, /^error: the certificate or its key is not valid: (\S+\/none|TLS_CERT or TLS_KEY|TLS_CERT|TLS_KEY): .+\n$/m)
     assert.ok(!/^ready$/m.test(ended.stdout))
     assert.ok(!ended.stderr.includes('PRIVATE KEY') && !/\n +at /.test(ended.stderr))
   }))
+})
+
+test('a certificate or key that is swapped, empty or DER is refused with what to do', async t => {
+  const folder = freshFolder(t)
+  const { cert, key } = makePair(folder, 'one')
+  const [empty, der] = [join(folder, 'empty'), join(folder, 'der')]
+  writeFileSync(empty, '')
+  writeFileSync(der, createPrivateKey(readFileSync(key)).export({ type: 'pkcs8', format: 'der' }))
+  const wrong = [
+    [key, cert, /TLS_CERT: the file holds a private key; are the two swapped\?$/m], [cert, cert, /TLS_KEY: the file holds a certificate; are the two swapped\?$/m],
+    [empty, key, /TLS_CERT: the file is empty$/m], [cert, empty, /TLS_KEY: the file is empty$/m],
+    [cert, der, /TLS_KEY: the file is DER; openssl pkey -inform DER -in FILE -out NEW makes PEM of it$/m]
+  ] as const
+  await Promise.all(wrong.map(async ([cert, key, says]) => {
+    const { code, stderr } = await runProgram(t, { flags: { 'tls-cert': cert, 'tls-key': key } })
+    assert.deepEqual([code, says.test(stderr)], [1, true], stderr)
+  }))
+})
+
+test('a certificate that has ended is warned of, and a metric says when one ends', async t => {
+  const { folder, started } = await startSecure(t, { metrics: 'public' })
+  assert.deepEqual(started.warnings.filter(line => line.includes('has ended')), [])
+  const body = await new Promise<string>((resolve, reject) => {
+    get(`${started.url}/metrics`, { rejectUnauthorized: false }, response => { resolve(text(response)) }).on('error', reject)
+  })
+  assert.match(body, new RegExp(`^pes_certificate_end_seconds ${Date.UTC(2049, 11, 31, 23, 59, 59) / 1000}$`, 'm'))
+  const old = certificate('old', undefined, '250102000000Z')
+  const files = { 'tls-cert': join(folder, 'old.crt'), 'tls-key': join(folder, 'old.pem') }
+  writeFileSync(files['tls-cert'], old.cert)
+  writeFileSync(files['tls-key'], old.key)
+  const { warnings } = await startService(t, files)
+  assert.ok(warnings.includes('the certificate in TLS_CERT has ended on 2025-01-02T00:00:00.000Z'), warnings.join('\n'))
 })
 
 test('§5.9 production behind a proxy: only what reached the proxy by HTTPS is answered', async t => {

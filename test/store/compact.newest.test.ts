@@ -302,6 +302,18 @@ test('a device that keeps another state than it was given ends it, and the journ
   await store.close()
 })
 
+test('a compacted journal shows no state of a large entry that it never had', async t => {
+  const folder = freshFolder(t)
+  const store = await open(folder)
+  const large = { ...fields, notas: 'x'.repeat(3 * CHECKPOINT_RECORD_BYTES), sistema: 'y'.repeat(CHECKPOINT_RECORD_BYTES) }
+  await createEntry(store, large, null)
+  await compact(store, false)
+  await store.close()
+  const made = recordsOf(verify(journalBytes(folder), keysOf(folder))).filter(({ type }) => /^(entry|entries|fields)\./.test(type))
+  assert.deepEqual(made.map(({ type, data }) => [type, { ...(data as any).entries?.[0], changed: undefined }]),
+    [['fields.kept', { ...large, status: 1, changed: undefined }]])
+})
+
 test('an entry cannot grow beyond what can be compacted and exported; one that an older version let grow is compacted', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)

@@ -22,7 +22,7 @@ function queued(
   const state = new State()
   let asked = 0
   const journal: Journal = {
-    maxRecords: 4, maxBytes: 300, maxEventBytes: 1_000, tagKey: Buffer.alloc(32),
+    maxRecords: 4, maxBytes: 300, maxEventBytes: 1_000, tagKey: '',
     append: async decide => {
       const answer = answers[asked++] ?? answers.at(-1)!
       const decided = (): readonly EncodedEvent[] => {

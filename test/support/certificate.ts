@@ -27,11 +27,11 @@ export function certificateKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 }
 
-/** A certificate for `localhost` and 127.0.0.1, valid until 2049, with a name that tells it from others. */
-export function certificate(commonName: string, key: KeyObject = certificateKey()): Pem {
+/** A certificate for `localhost` and 127.0.0.1, with a name that tells it from others; `end` has two digits for the year. */
+export function certificate(commonName: string, key: KeyObject = certificateKey(), end = '491231235959Z'): Pem {
   const algorithm = der(SEQUENCE, hex(ECDSA_WITH_SHA256))
   const name = der(SEQUENCE, der(0x31, der(SEQUENCE, hex(COMMON_NAME), der(0x0c, Buffer.from(commonName)))))
-  const validity = der(SEQUENCE, der(0x17, Buffer.from('250101000000Z')), der(0x17, Buffer.from('491231235959Z')))
+  const validity = der(SEQUENCE, der(0x17, Buffer.from('250101000000Z')), der(0x17, Buffer.from(end)))
   const names = der(SEQUENCE, der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])))
   const extensions = der(0xa3, der(SEQUENCE, der(SEQUENCE, hex(SUBJECT_ALT_NAME), der(0x04, names))))
   const body = der(SEQUENCE,

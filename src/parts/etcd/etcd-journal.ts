@@ -52,6 +52,7 @@ export async function openEtcdJournal(
     onProgress(1)
   }
   warnOfFile(settings, warn)
+  const tagKeys = new TagKeys(sealing)
   const closing = new AbortController()
   void follower.follow(closing.signal)
   return {
@@ -66,7 +67,7 @@ export async function openEtcdJournal(
       const known = asked.catch(() => {}) // in an outage too, to notice its end
       if (outage === undefined) await known
     },
-    tagKey: tagKeyOf(replica.firstKey === undefined ? sealing.key() : sealing.find(replica.firstKey)),
+    get tagKey() { return tagKeys.of(replica.firstKey ?? sealing.key().name) },
     status: () => {
       const { trouble, readPercent, readFault, fullSince } = follower
       const { newest: { seq: records }, head, broken } = replica
@@ -125,5 +126,20 @@ function sealerOf({ replica, sealing }: Follower, wallMs: () => number, random: 
   return events => {
     const seal = { time: isoTime(wallMs()), key: sealing.key(), nonce }
     return sealBatch(events, replica.newest.seq, replica.head, seal).lines
+  }
+}
+
+/** A rotation may come before the first record, which decides. */
+class TagKeys {
+  readonly #sealing: Sealing
+  #name: string | undefined
+  #key = ''
+
+  constructor(sealing: Sealing) { this.#sealing = sealing }
+
+  of(name: string): string {
+    if (name !== this.#name) this.#key = tagKeyOf(this.#sealing.find(name))
+    this.#name = name
+    return this.#key
   }
 }

@@ -43,7 +43,7 @@ export function watchEventLoop(): LoopDelay {
 
 export function exposition(
   { routes, malformed, writes, writeErrors }: Metrics, delay: LoopDelay, store: Store,
-  { rateLimitClients, connections, lostLines }: Load
+  { rateLimitClients, connections, lostLines, certificateEndMs }: Load
 ): string {
   const { count: entryCount, active: activeCount } = store.state.entries
   const { fault, fullSince, records, waiting } = store.status()
@@ -71,6 +71,8 @@ export function exposition(
     metric('gauge', 'pes_rate_limit_clients', 'Clients in the table of the rate limit.', [rateLimitClients]),
     metric('gauge', 'pes_http_connections', 'Open connections.', [connections]),
     metric('counter', 'pes_access_log_lost_lines_total', 'Lines of the access log that were lost.', [lostLines]),
+    ...certificateEndMs === undefined ? [] : [metric('gauge', 'pes_certificate_end_seconds',
+      'When the certificate in TLS_CERT ends, in seconds since 1970.', [certificateEndMs / 1000])],
     metric('summary', 'nodejs_eventloop_delay_seconds', 'How late a timer of the event loop was.', ...lateness(delay)),
     metric('gauge', 'process_resident_memory_bytes', 'Resident memory.', [rss]),
     metric('gauge', 'nodejs_heap_size_total_bytes', 'The heap.', [heapTotal]),

@@ -5,7 +5,7 @@ import { OperatorError } from '../../command.ts'
 
 type Denied = Error & { readonly permission?: string, readonly resource?: string }
 
-const OWNER = 'run the command as its owner, or as root'
+const OWNER = 'run the command as its owner; root may do it, too, unless file system or container do not let it'
 
 const TEXTS: { readonly [code: string]: string } = {
   EACCES: OWNER,

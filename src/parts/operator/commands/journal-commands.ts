@@ -133,7 +133,9 @@ async function backup(context: Context): Promise<void> {
   const name = flags['timestamp'] === true ? `${file.slice(0, file.length - ending.length)}-${time}${ending}` : file
   assertKept(store, resolve(name))
   if (store.files.stat(resolve(name)) !== undefined) {
-    throw new OperatorError(`${resolve(name)} exists already; --timestamp adds the time to the name`)
+    const isTimed = flags['timestamp'] === true
+    const how = isTimed ? 'run the command again in a second' : '--timestamp adds the time to the name'
+    throw new OperatorError(`${resolve(name)} exists already; ${how}`)
   }
   await again(async () => {
     const status = await statusOf({ ...context, positionals: [] })
@@ -204,6 +206,10 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   if (tornBytes > 0) {
     terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
       'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy')
+  }
+  if (store.settings.journal !== 'file') {
+    terminal.warn(`the journal is in the file ${path}, which no service with JOURNAL=${store.settings.journal} uses: ` +
+      'journal copy --to etcd copies it there')
   }
   const users = [...state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
     .map(({ email }) => email)

@@ -14,6 +14,7 @@ import type { KeptToken, KeptUser, User } from '../../../store/users.ts'
  */
 export const CHECKPOINT_RECORD_ROWS: number = 50
 const MAX_RECORD_ROWS = 2_000
+const MAX_ID = Number.MAX_SAFE_INTEGER
 export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
 
 assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
@@ -81,10 +82,10 @@ function keptEvent(first: number, entries: readonly (KeptRow | null)[]): Event {
 }
 
 function isLarge(row: KeptRow | null): boolean {
-  return row !== null && Buffer.byteLength(JSON.stringify(row)) > CHECKPOINT_RECORD_BYTES
+  return row !== null && Buffer.byteLength(JSON.stringify({ first: MAX_ID, entries: [row] })) > MAX_EVENT_BYTES
 }
 
-/** All values together may be more than a record can hold. */
+/** Versions before 1.1 let an entry grow beyond what a record can hold. */
 function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void> {
   const fields = Object.entries(fieldsOf(row!)).filter(([field]) => field !== 'password')
   const empty = Object.fromEntries(fields.map(([field]) => [field, '']))
