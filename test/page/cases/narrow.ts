@@ -106,6 +106,7 @@ inBrowser('a message is one line at the bottom, above the buttons of a sheet, an
   await browser.run("document.querySelector('.message .offer').focus()")
   for (let i = 0; i < 3; i++) await pass(browser, 10_000)
   assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 1)
+  await browser.hover('#viewer .top')
   await browser.run("document.querySelector('#viewer .main').focus()")
   await pass(browser, 10_000)
   await browser.until("return document.querySelector('.message') === null")

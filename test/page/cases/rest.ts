@@ -1,11 +1,13 @@
 /** What is rarer on the page: every size, many entries, failures, lesser rights, keys alone. */
 import './extra.ts'
 import './failures.ts'
+import './fits.ts'
 import './install.ts'
 import './keyboard.ts'
 import './look.ts'
 import './many.ts'
 import './narrow.ts'
+import './requests.ts'
 import './rights.ts'
 import './safety.ts'
 import './session.ts'

@@ -70,7 +70,6 @@ export interface Change {
   readonly by: string | null
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
   readonly fields: readonly (keyof EntryFields | 'otp')[]
-  readonly values?: Partial<EntryFields>
 }
 
 /** Somebody who knows the present password of an entry. `removed`: no operation may tell it any more. */

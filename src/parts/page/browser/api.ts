@@ -98,7 +98,7 @@ export class Api {
 
   async history(id: number): Promise<Answer<readonly Change[]>> {
     const asked = { isAnswer: (body: Body) => Array.isArray(body['history']) }
-    return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'].map(changeIn))
+    return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'])
   }
 
   /** The values that a change has set. */
@@ -236,10 +236,6 @@ function storedIn({ body, headers }: Received, name: string): Stored {
   const { id, status, sistema, usuario, password, url, notas, grupo } = body[name]
   const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '', grupo: grupo ?? '' }
   return { id, isActive: status === 1, fields, tag: headers.get('ETag')?.replace(/^W\//, '') }
-}
-
-function changeIn({ fields, ...change }: any): Change {
-  return Array.isArray(fields) ? { ...change, fields } : { ...change, fields: Object.keys(fields), values: fields }
 }
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {

@@ -34,18 +34,17 @@ function valueOf(name: Name, text: string): readonly HTMLElement[] {
   return [secret.text, secret.button]
 }
 
-function itemOf(id: number, { version, time, by, change, fields, values }: Change): HTMLElement {
+function itemOf(id: number, { version, time, by, change, fields }: Change): HTMLElement {
   const facts = [say(`history_${change}`), plainText(by ?? '')].filter(text => text !== '')
   const head = make('p', {}, make('span', { title: moment(time) }, age(time, true)), ` · ${facts.join(' · ')}`)
   const labelOf = (name: Name | 'otp'): string => say(name === 'otp' ? 'oneTimeKey' : name)
-  const mayAsk = values !== undefined || rights.may('formerPassword')
+  const mayAsk = rights.may('formerPassword')
   return make('li', {}, head, ...fields.map(name => make('p', { className: 'line' }, labelOf(name),
-    ...name === 'otp' || !mayAsk ? [] : formerOf(id, version, name, values))))
+    ...name === 'otp' || !mayAsk ? [] : formerOf(id, version, name))))
 }
 
-function formerOf(id: number, version: number, name: Name, values?: Partial<EntryFields>): readonly HTMLElement[] {
+function formerOf(id: number, version: number, name: Name): readonly HTMLElement[] {
   const read = async (): Promise<string | undefined> => {
-    if (values !== undefined) return values[name]
     const answer = await api.former(id, version)
     return answer.ok ? answer.value[name] ?? '' : void tell(explained(answer)) as undefined
   }
