@@ -75,7 +75,7 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
     answerPreflight(options, context, head)
     context.session = sessionOf(options, head)
     count(options, context)
-    const { route, id } = matchedRoute(context, head)
+    const { route, id, version } = matchedRoute(context, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
       const mustBeNewest = tokenIn(head) !== undefined && context.session === undefined // it may be a new token
       await catchUp(() => options.catchUp!(mustBeNewest), route)
@@ -91,7 +91,7 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
       if (context.session !== undefined) context.session = sessionOf(options, head)
       assertMay(options, context.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
-    const call = { head, id, body, client, session: context.session, isGone: () => socket.destroyed }
+    const call = { head, id, version, body, client, session: context.session, isGone: () => socket.destroyed }
     reply = route.handle(call)
     if ('then' in reply) reply = await reply
     if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)

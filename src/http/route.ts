@@ -10,6 +10,8 @@ export interface Call<Body> {
   readonly head: Head
   /** 0, which no entry has, if missing or invalid. */
   readonly id: number
+  /** The number behind the id, as `id`. */
+  readonly version: number
   /** Validated; undefined without a shape. */
   readonly body: Body
   readonly client: string
@@ -57,7 +59,7 @@ export function withAbility(route: Route, abilities: ReadonlyMap<string, string 
   return { ...route, ability: abilities.get(operation) }
 }
 
-export interface MatchedRoute { readonly route: Route, readonly id: number }
+export interface MatchedRoute { readonly route: Route, readonly id: number, readonly version: number }
 
 /** A route with its id, the allowed methods, or undefined for an unknown path. */
 export type Match =
@@ -71,13 +73,15 @@ type Methods = Map<string, Route>
 export class Router {
   readonly #whole = new Map<string, Methods>()
   readonly #beforeId = new Map<string, Methods>()
+  readonly #beforeVersion = new Map<string, Methods>()
 
   /** Throws on a repeated route or a misplaced `{`. */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
-      const [, path, id] = /^(\/[^{]*?)((?<=\/)\{id\})?$/.exec(route.path) ?? []
-      if (path === undefined) throw new Error(`${route.path}: only the last segment may be {id}`)
-      const table = id === undefined ? this.#whole : this.#beforeId
+      const [, path, id, version] = /^(\/[^{]*?)((?<=\/)\{id\}(\/\{version\})?)?$/.exec(route.path) ?? []
+      if (path === undefined) throw new Error(`${route.path}: only its end may be {id}, or {id}/{version}`)
+      const ofId = version === undefined ? this.#beforeId : this.#beforeVersion
+      const table = id === undefined ? this.#whole : ofId
       const methods = table.get(path) ?? new Map<string, Route>()
       if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} was added before`)
       table.set(path, methods.set(route.method, route))
@@ -88,15 +92,22 @@ export class Router {
   find(method: string, path: string): Match {
     let methods = this.#whole.get(path)
     let id = 0
+    let version = 0
     if (methods === undefined) {
       const start = path.lastIndexOf('/') + 1
       if (start === path.length) return undefined
       methods = this.#beforeId.get(path.slice(0, start))
-      if (methods === undefined) return undefined
-      id = idInPath(path.slice(start))
+      if (methods !== undefined) id = idInPath(path.slice(start))
+      else {
+        const before = path.lastIndexOf('/', start - 2) + 1
+        methods = this.#beforeVersion.get(path.slice(0, before))
+        if (methods === undefined) return undefined
+        id = idInPath(path.slice(before, start - 1))
+        version = idInPath(path.slice(start))
+      }
     }
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
-    if (route !== undefined) return { route, id }
+    if (route !== undefined) return { route, id, version }
     return { route, allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'] }
   }
 }

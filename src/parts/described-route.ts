@@ -21,3 +21,8 @@ export interface RouteDescription {
   readonly answers: { readonly [name: string]: Reply }
   readonly schemas?: { readonly [name: string]: Schema }
 }
+
+/** All properties, and no others. */
+export function object(properties: { readonly [name: string]: Schema }): Schema {
+  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
+}

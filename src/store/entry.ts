@@ -91,6 +91,8 @@ export type EntryRow = Omit<Entry, 'id'>
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
 export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
+/** No secrets. */
+export const OPEN_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
 export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isAnswered)
 const UNANSWERED_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isAnswered)
@@ -121,6 +123,11 @@ export function entryOf(id: number, fields: EntryFields, status: Entry['status']
 
 export function changedEntry(entry: Entry, changes: EntryChanges): Entry {
   return entryOf(entry.id, { ...entry, ...changes } as EntryFields, entry.status)
+}
+
+/** In the served order; a field that is not set is undefined. */
+export function openFieldsOf(entry: EntryChanges): EntryChanges {
+  return Object.fromEntries(OPEN_FIELDS.map(field => [field, entry[field]]))
 }
 
 export function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }

@@ -81,6 +81,8 @@ export class Knowledge implements KnowledgeTable {
   /** The ids of the last changes, by count modulo `MAX_RECENT`. */
   #recent: number[] = Array.from({ length: MAX_RECENT }, () => 0)
   #unrecordedBeforeMs: number | undefined
+  /** Another number after each password that was told. */
+  tellings = 0
   recording: Recording
 
   constructor(entries: Listable) { this.#entries = entries }
@@ -111,6 +113,7 @@ export class Knowledge implements KnowledgeTable {
 
   tell(knower: Knower, tells: Tells): void {
     const known = this.#of(knower)
+    this.tellings++
     if (typeof tells === 'number') setBit(known, tells)
     else if ('list' in tells) for (const name of namesOf(tells.list)) known.lists.set(name, this.#changes)
     else for (const id of tells) setBit(known, id)

@@ -21,6 +21,8 @@ export class State implements Tables {
   readonly tokens: Map<string, Token> = new Map()
   /** Empty without a record. */
   recorded = ''
+  /** Another number after each change of what users may do. */
+  rights = 0
 
   /** Ignores case and how accents are encoded; an old journal may have two that differ in that alone. */
   userOf(email: string): User | undefined {
@@ -32,6 +34,7 @@ export class State implements Tables {
     assertKnownEvent(record.type, record.data)
     reduce(this, record, Date.parse(record.time))
     this.recorded = record.time
+    if (/^users?\./.test(record.type)) this.rights++
   }
 
   /** The open configuration's journal may hold expired tokens, too. */

@@ -70,7 +70,9 @@ export function sessionFor({ id, abilities, groups }: User): Session {
 export const ANY_ABILITY = '*'
 
 /** Readers of entries may read the list without secrets. */
-const INCLUDED: { readonly [ability: string]: string } = { 'entry:list': 'password:read' }
+const INCLUDED: { readonly [ability: string]: string } = {
+  'entry:list': 'password:read', 'entry:knowledge': 'password:history'
+}
 
 /** What may be done. */
 export function covers(has: readonly string[], wanted: string): boolean {

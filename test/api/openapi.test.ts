@@ -56,7 +56,7 @@ const busy = (store: Store): object => {
 /** The examples of answers, in the order in which they are brought about. */
 const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   none: {}, created: {}, found: {}, entries: {}, unknown: {}, updated: {},
-  deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, // below another entry
+  deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, former: {}, knows: {}, // below another entry
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
   missing: { options: { body: {} } },
   malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, grupo: 7, otp: 7, email: 7 } } },
@@ -89,7 +89,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   changed: {}
 }
 
-const ALIKE = ['code', 'listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
+const ALIKE = ['code', 'listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'former', 'knows', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
 const NEVER = ['openapi unforeseen', 'live unforeseen']
 
@@ -127,7 +127,9 @@ async function holdTrue(t: TestContext, started: Started, tight: Started): Promi
     const unbroken = [store, store.journal, store.state.entries].map(one => [one, { ...one }] as const)
     provocation.broken?.(store)
     const options = { token, body: request.body, ...provocation.options }
-    const answer = await call(t, where.url, request.method, request.path, options)
+    const path = what !== 'formerPassword former' ? request.path
+      : `/api/formerPassword/1/${(await call(t, where.url, 'GET', '/api/historyPassword/1', { token })).json.history.at(-1).version}`
+    const answer = await call(t, where.url, request.method, path, options)
     for (const [one, whole] of unbroken) {
       for (const field of Object.keys(one)) if (!(field in whole)) Reflect.deleteProperty(one, field)
     }
@@ -143,12 +145,12 @@ test('each example is answered as the description says, open and protected', asy
   const open = await holdTrue(t, await startService(t, LIMIT), await startService(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(open.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
   assert.equal(open.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
-  assert.equal(open.size, HAS_EXTRA ? 118 : 74, 'no status that an operation answers with is left out')
+  assert.equal(open.size, HAS_EXTRA ? 133 : 74, 'no status that an operation answers with is left out')
   const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   if (HAS_EXTRA) assert.equal(shut.get('changeOwnPassword storingFailed')?.json.message, 'Error changing password')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
-  assert.equal(shut.size, HAS_EXTRA ? 142 : 87, 'nor is one in the protected configuration')
+  assert.equal(shut.size, HAS_EXTRA ? 157 : 87, 'nor is one in the protected configuration')
 })
 
 /** Every operation of a description: name, method, path, and the abilities that it asks for. */

@@ -5,6 +5,9 @@ import { gunzipSync } from 'node:zlib'
 import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import { isPackable, packer } from '../../src/parts/extra/packing.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { EqualPasswords } from '../../src/store/equal-passwords.ts'
+import { Exposure } from '../../src/store/exposure.ts'
+import type { Store } from '../../src/store/store.ts'
 import { listingOf } from '../../src/store/listing.ts'
 import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
 import { fileStore, memoryStore } from '../support/compose.ts'
@@ -12,6 +15,11 @@ import { ask, message, type RawAnswer } from '../support/raw.ts'
 import { randomOf } from '../support/random.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
+
+function listOf({ state }: Pick<Store, 'state'>): ReturnType<typeof listingOf> {
+  const exposure = new Exposure(state, new Map([['getPassword', 'password:read']]))
+  return listingOf(state.entries, new EqualPasswords(state.entries, exposure), exposure)
+}
 
 const FLAGS = { 'extra-routes': 'on' }
 const LIST = '/api/listEntries'
@@ -139,7 +147,7 @@ test('changed is when the password was set: no other edit moves it, and compacti
 
 test('the second entry with a password, or the last but one that had it, changes the count of the other on another page', async () => {
   const store = memoryStore()
-  const list = listingOf(store.state.entries)
+  const list = listOf(store)
   const counts = async (): Promise<unknown> => {
     const rows = JSON.parse((await list('reused')).bytes.toString()) as { readonly id: number, readonly reused?: number }[]
     return rows.flatMap(({ id, reused }) => reused === undefined ? [] : [[id, reused]])
@@ -160,7 +168,7 @@ test('whatever changes, both forms are what a look at every entry gives', async 
   const random = randomOf(t)
   const store = memoryStore()
   const { entries } = store.state
-  const list = listingOf(entries)
+  const list = listOf(store)
   const textOf = async (form: 'plain' | 'reused'): Promise<string> => (await list(form)).bytes.toString()
   for (let round = 0; round < 60; round++) {
     for (let n = random.int(LIST_PAGE_ENTRIES); n > 0; n--) {
@@ -243,7 +251,7 @@ test('a field that is a list may come in several lines; any other that is known 
 
 test('one list is compressed at a time, and once; a list that is too large is not', async () => {
   const store = memoryStore()
-  const list = listingOf(store.state.entries)
+  const list = listOf(store)
   for (let n = 0; n < 100; n++) await createEntry(store, fields(`${n % 50}`), null)
   const packedOf = packer()
   const [plain, wide] = [await list('plain'), await list('reused')]

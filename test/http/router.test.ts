@@ -30,6 +30,18 @@ test('a path is found by its method, a whole path before an id; HEAD where GET i
   for (const [method, path, pattern, id] of rows) assert.deepEqual(found(shop, method, path), [pattern, id], path)
 })
 
+test('a number behind an id is a version', () => {
+  const router = routerOf(['GET', '/goods/{id}'], ['GET', '/old/{id}/{version}'])
+  const rows: readonly (readonly [path: string, found: unknown])[] = [
+    ['/old/7/3', [7, 3]], ['/old/x/3', [0, 3]], ['/old/7/x', [7, 0]], ['/old/7/%33', [7, 3]], ['/old/7/', undefined],
+    ['/old/7', undefined], ['/old//3', [0, 3]], ['/old/1/7/3', undefined], ['/7/3', undefined]
+  ]
+  for (const [path, wanted] of rows) {
+    const one = router.find('GET', path)
+    assert.deepEqual(one?.route && [one.id, one.version], wanted, path)
+  }
+})
+
 test('a method that a path does not have is answered by those that it has', () => {
   assert.deepEqual(found(shop, 'PUT', '/goods'), ['GET', 'POST', 'HEAD', 'OPTIONS'])
   assert.deepEqual(found(shop, 'PUT', '/goods/7'), ['GET', 'POST', 'HEAD', 'OPTIONS'])
@@ -57,9 +69,9 @@ test('an id is a positive integer in its canonical form, percent-decoded once; a
   }
 })
 
-test('two routes of one method and path are refused, and an id anywhere but in the last segment', () => {
+test('two routes of one method and path are refused, and an id anywhere but at the end', () => {
   assert.throws(() => routerOf(['GET', '/a/{id}'], ['GET', '/a/{id}']), /GET \/a\/\{id\} was added before/)
-  for (const path of ['/a/{id}/b', '/a/b{id}', '/a/{name}', 'a']) assert.throws(() => routerOf(['GET', path]), /last segment/)
+  for (const path of ['/a/{id}/b', '/a/{version}', '/a/{id}/{id}', '/a/b{id}', '/a/{name}', 'a']) assert.throws(() => routerOf(['GET', path]), /only its end/)
   assert.equal(routerOf(['GET', '/a/{id}'], ['POST', '/a/{id}']).find('POST', '/a/1')?.route?.method, 'POST')
 })
 

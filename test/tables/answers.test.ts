@@ -135,6 +135,7 @@ function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: str
     row('a delete', 200, 'POST', '/api/deletePassword/2', ok), row('a restore', 200, 'POST', '/api/restorePassword/2', ok),
     row('the deleted', 200, 'GET', '/api/deletedPasswords', ok), row('the older deleted', 200, 'GET', '/api/deletedPasswords/2', ok),
     row('a list without secrets', 200, 'GET', '/api/listEntries', { ...ok, lacks: ['vary'] }), row('a history', 200, 'GET', '/api/historyPassword/1', ok),
+    row('who knows a password', 200, 'GET', '/api/whoKnows/1', ok), row('a former value that nobody knows of', 404, 'GET', '/api/formerPassword/1/999999', ok),
     row('a one-time code', 200, 'GET', '/api/oneTimeCode/1', ok),
     row('OPTIONS of a path', 204, 'OPTIONS', '/api/listPassword', ok), row('OPTIONS of the server', 204, 'OPTIONS', '*', ok),
     row(hasOrigins ? 'a preflight' : 'OPTIONS that is no preflight here', 204, 'OPTIONS', '/api/listPassword', { fields: [...fields, 'Access-Control-Request-Method: GET'] }),
@@ -183,7 +184,7 @@ function assertRows(paths: { readonly [path: string]: object }, rows: readonly R
   const asked = rows.map(({ bytes }) => String(bytes[0]).split(' ', 2).join(' '))
   for (const [path, methods] of Object.entries(paths)) {
     for (const method of Object.keys(methods)) {
-      const pattern = new RegExp(`^${method.toUpperCase()} ${path.replace('{id}', '\\w+')}$`)
+      const pattern = new RegExp(`^${method.toUpperCase()} ${path.replace(/\{\w+\}/g, '\\w+')}$`)
       assert.ok(asked.some(one => pattern.test(one)), `${method} ${path} has no row in this table`)
     }
   }

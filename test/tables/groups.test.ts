@@ -24,6 +24,8 @@ const OF_ONE: { readonly [operation: string]: readonly [method: string, path: st
   deletePassword: ['POST', '/api/deletePassword/'],
   restorePassword: ['POST', '/api/restorePassword/'],
   historyPassword: ['GET', '/api/historyPassword/'],
+  formerPassword: ['GET', '/api/formerPassword/'],
+  whoKnows: ['GET', '/api/whoKnows/'],
   oneTimeCode: ['GET', '/api/oneTimeCode/']
 }
 /** These take an id as a place in a list. */
@@ -76,12 +78,18 @@ for (const groups of GROUPS) {
     const service = await started(t)
     const { url, service: { store } } = service
     const token = await tokenFor(service, groups)
+    const all = await tokenFor(service, undefined)
+    const versionOf = async (id: number): Promise<number> =>
+      (await call(t, url, 'GET', `/api/historyPassword/${id}`, { token: all })).json.history?.at(-1).version ?? 1
     const paths = (await call(t, url, 'GET', '/openapi.json')).json.paths as { [path: string]: { [method: string]: any } }
     const withId = Object.entries(paths).filter(([path]) => path.includes('{id}'))
       .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId as string))
     assert.deepEqual(withId.filter(name => !OF_LISTS.includes(name)).sort(), Object.keys(OF_ONE).sort())
     for (const [operation, [method, path, body]] of Object.entries(OF_ONE)) {
-      const ask = (id: number, fields: readonly string[] = []): Promise<RawAnswer> => call(t, url, method, `${path}${id}`, { token, body, fields })
+      const ask = async (id: number, fields: readonly string[] = []): Promise<RawAnswer> => {
+        const version = operation === 'formerPassword' ? `/${await versionOf(id)}` : ''
+        return call(t, url, method, `${path}${id}${version}`, { token, body, fields })
+      }
       const unknown = await ask(UNKNOWN)
       assert.deepEqual([unknown.status, unknown.text], [404, '{"message":"contraseña no encontrada","status":404}'])
       for (const [i, [grupo]] of ENTRIES.entries()) {
@@ -237,12 +245,15 @@ test('the history of an entry that came from a group out of sight shows its stat
   const { history } = (await call(t, url, 'GET', '/api/historyPassword/2', { token })).json
   assert.deepEqual(history.map(({ change }: { change: string }) => change),
     ['updated', 'unseen', 'unseen', 'updated', 'updated', 'unseen', 'unseen', 'unseen'])
-  assert.deepEqual(history.map(({ fields }: any) => [fields.password, fields.usuario, fields.url, fields.grupo]), [
+  const former: any[] = []
+  for (const { version } of history) {
+    former.push((await call(t, url, 'GET', `/api/formerPassword/2/${version}`, { token })).json.fields ?? {})
+  }
+  assert.deepEqual(former.map((fields: any) => [fields.password, fields.usuario, fields.url, fields.grupo]), [
     ['of c alone', 'since', 'back', 'a'], [], [], [undefined, 'since'], ['when it came', 'u of b', undefined, 'a'], [], [], []
   ].map(row => [row[0], row[1], row[2], row[3]]))
-  for (const { change, by, fields } of history) if (change === 'unseen') assert.deepEqual([by, fields], [null, {}])
-  const all = await call(t, url, 'GET', '/api/historyPassword/2', { token: await tokenFor(service, undefined) })
-  assert.ok(all.text.includes('of b alone') && !JSON.stringify(history).includes('of b alone'))
+  for (const { change, by, fields } of history) if (change === 'unseen') assert.deepEqual([by, fields], [null, []])
+  assert.ok(!JSON.stringify(former).includes('of b alone'))
 })
 
 test('the counts of /metrics are about all entries, so a token with groups is none there', async t => {

@@ -1,25 +1,27 @@
 /** The routes of this part, guarded and limited like the contract's. */
-import { Buffer } from 'node:buffer'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
 import { route, type Call } from '../../http/route.ts'
 import type { CoreSettings } from '../../core-settings.ts'
-import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
 import { passwordFault } from '../../store/password-rules.ts'
 import { covers, PASSWORD_SHAPE, type Session } from '../../store/users.ts'
 import type { Accounts } from '../../store/accounts.ts'
-import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
-import { listingOf } from '../../store/listing.ts'
+import { ENTRY_FIELDS, EXAMPLE, FIELDS, OPEN_FIELDS, openFieldsOf } from '../../store/entry.ts'
+import { EqualPasswords } from '../../store/equal-passwords.ts'
+import { Exposure } from '../../store/exposure.ts'
+import { listingOf, type ListForm } from '../../store/listing.ts'
 import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../store/totp.ts'
 import type { PartContext } from '../../part.ts'
 import { namesTag, takesCoding } from '../coding.ts'
-import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
+import { object, type DescribedRoute, type RouteDescription } from '../described-route.ts'
 import { deletedBelow } from './deleted.ts'
-import { historyReader, type Change } from './history.ts'
+import { historyRoutes } from './history-routes.ts'
+import { knowledgeRoute } from './knowledge-route.ts'
 import { isPackable, packer } from './packing.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
@@ -34,17 +36,23 @@ export function extraRoutes(
   { store, accounts, journal, settings }: PartContext<object>
 ): readonly DescribedRoute[] {
   const unknownId = unknownIdIn(store)
-  const listing = listingOf(store.state.entries)
+  const { state } = store
+  const exposure = new Exposure(state, settings.abilities)
+  const equals = new EqualPasswords(state.entries, exposure)
+  const listing = listingOf(state.entries, equals, exposure)
   const packedOf = packer()
   const readAll = settings.abilities.get('listPassword')
   const readsAll = ({ session }: Call<unknown>): boolean => session === undefined ||
     (session.groups === undefined && (readAll === undefined || covers(session.abilities, readAll)))
+  const knowledge = settings.abilities.get('whoKnows')
+  const mayKnow = ({ session }: Call<unknown>): boolean =>
+    session === undefined || knowledge === undefined || covers(session.abilities, knowledge)
   const routes: DescribedRoute[] = [
     {
       operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,
       handle: async call => {
         const groups = call.session?.groups
-        const form = readsAll(call) ? 'reused' : 'plain'
+        const form = formOf(readsAll(call), mayKnow(call))
         const list = await listing(form, groups)
         const { 'accept-encoding': accept, 'if-none-match': known } = call.head
         const takesPacked = isPackable(list) && takesCoding(accept, 'gzip')
@@ -84,45 +92,22 @@ export function extraRoutes(
         await restoreEntry(store, id, session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
   ]
-  if (journal !== undefined && journal.location().endpoints === undefined) {
-    const historyOf = historyReader(journal)
-    routes.push({
-      operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
-      before: unknownId,
-      handle: async ({ id, session }) => {
-        const changes = await historyOf(id, session?.groups)
-        return changes === undefined ? BUSY : historyReply(bounded(changes.map(change => named(store, change))))
-      }
-    })
-  }
+  routes.push(knowledgeRoute(store, equals, readsAll))
+  if (journal !== undefined && journal.location().endpoints === undefined) routes.push(...historyRoutes(store, journal))
   if (accounts !== undefined) routes.push({ ...ownPasswordRoute(store, accounts, settings), description: OWN_PASSWORD })
   return routes
+}
+
+function formOf(reused: boolean, exposed: boolean): ListForm {
+  if (reused) return exposed ? 'reused exposed' : 'reused'
+  return exposed ? 'exposed' : 'plain'
 }
 
 function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary', 'Accept-Encoding'] }
 
 function deletedReply(store: Store, id: number, session: Session | undefined): Reply {
-  const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES, session?.groups)
+  const entries = deletedBelow(store.state, id, MAX_ANSWER_BYTES, session?.groups)
   return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
-}
-
-function bounded(texts: readonly string[]): readonly string[] {
-  let bytes = 0
-  const end = texts.findIndex((text, i) => {
-    bytes += Buffer.byteLength(text)
-    return bytes > MAX_ANSWER_BYTES && i > 0
-  })
-  return end < 0 ? texts : texts.slice(0, end)
-}
-
-function historyReply(changes: readonly string[]): Reply {
-  return { status: 200, body: `{"history":[${changes.join()}],"status":200}` }
-}
-
-function named({ state }: Store, { by, ...change }: Change): string {
-  if (typeof by !== 'number') return JSON.stringify({ ...change, by })
-  const user = state.users.get(by)
-  return JSON.stringify({ ...change, by: user?.passwordHash === undefined ? `#${by}` : user.email })
 }
 
 function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: CoreSettings): DescribedRoute {
@@ -142,24 +127,24 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
 
 const IDS = { unknown: 999_999_999 }
 const TEXT = { type: 'string' }
-const STRINGS = Object.fromEntries(ANSWERED_FIELDS.map(field => [field, TEXT]))
 /** Of the list without secrets. */
-const OPEN = Object.fromEntries(ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret).map(field => [field, TEXT]))
+const OPEN = Object.fromEntries(OPEN_FIELDS.map(field => [field, TEXT]))
 const SET = Object.fromEntries(ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
   .map(field => [field, { const: true }]))
 
 const LIST: RouteDescription = {
   tag: 'extra', summary: 'The active entries without their secrets.',
   description: 'An empty array if there is none. `changed` is when the password was last set, if that is known. For ' +
-    'callers who may also list the passwords, `reused` says how many other entries have the same one. `notas` and ' +
-    '`otp` are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
+    'callers who may also list the passwords, `reused` says how many other entries have the same one. For ' +
+    'callers who may ask who knows a password, `exposed` says how many know this one who may not be told it any ' +
+    'more. `notas` and `otp` are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
     '`EXTRA_ROUTES=on`, or with a page.',
   answers: { entries: jsonReply(200, [{ id: 1, sistema: 'correo', usuario: 'ana', status: 1 }], ['ETag', '"tag"']) },
   schemas: { entries: { type: 'array', items: {
     type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
     properties: {
       id: { type: 'integer', minimum: 1 }, ...OPEN, status: { const: 1 }, changed: TEXT,
-      reused: { type: 'integer', minimum: 1 }, ...SET
+      reused: { type: 'integer', minimum: 1 }, exposed: { type: 'integer', minimum: 1 }, ...SET
     }
   } } }
 }
@@ -174,20 +159,31 @@ const CODE: RouteDescription = {
     seconds: { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS }, status: { const: 200 }
   }) }
 }
+const GONE = {
+  ...openFieldsOf(EXAMPLE), status: 0, deleted: '2026-01-31T12:00:00.000Z', deletedBy: 'ana@example.org'
+}
+const DELETED_SCHEMA = object({
+  passwords: { type: 'array', items: {
+    type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
+    properties: { id: { type: 'integer', minimum: 1 }, ...OPEN, status: { const: 0 }, deleted: TEXT, deletedBy: TEXT }
+  } },
+  status: { const: 200 }
+})
 const DELETED: RouteDescription = {
-  tag: 'extra', summary: 'The deleted entries, newest first.',
-  description: 'A mebibyte of them at most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
+  tag: 'extra', summary: 'The deleted entries without their secrets, newest first.',
+  description: '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
     'until there is none. Served where `EXTRA_ROUTES=on`, or a page.',
-  answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...EXAMPLE, status: 0 }], status: 200 }) }
+  answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...GONE }], status: 200 }) },
+  schemas: { deleted: DELETED_SCHEMA }
 }
 const OLDER: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries whose ids are below this one, newest first.',
   description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
   ids: { deleted: 2, ...IDS },
   answers: {
-    deleted: jsonReply(200, { passwords: [{ id: 1, ...EXAMPLE, status: 0 }], status: 200 }),
-    unknown: UNKNOWN
-  }
+    deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }), unknown: UNKNOWN
+  },
+  schemas: { deleted: DELETED_SCHEMA }
 }
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',
@@ -195,42 +191,10 @@ const RESTORE: RouteDescription = {
   ids: { restored: 1, ...IDS }, honoursIfMatch: true,
   answers: { restored: RESTORED, unknown: UNKNOWN }
 }
-const HISTORY: RouteDescription = {
-  tag: 'extra', summary: 'The changes of an entry, newest first.',
-  description: 'With the fields that each set, former passwords among them; at most 500, and a mebibyte of them. ' +
-    'Of the time in a group that the caller does not see, `unseen` says that something was changed and when; the ' +
-    'change that brought the entry in sight has all fields. ' +
-    'One history is read at a time; 503 asks to come again. ' +
-    'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
-  ids: { history: 1, ...IDS },
-  answers: {
-    history: jsonReply(200, {
-      history: [{ time: '2026-01-31T12:00:00.000Z', change: 'created', fields: EXAMPLE, by: 'ana@example.org' }],
-      status: 200
-    }),
-    unknown: UNKNOWN, busy: BUSY
-  },
-  schemas: {
-    history: object({
-      history: {
-        type: 'array',
-        items: object({
-          time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
-          fields: { type: 'object', additionalProperties: false, properties: STRINGS }, by: { type: ['string', 'null'] }
-        })
-      },
-      status: { const: 200 }
-    })
-  }
-}
 const OWN_PASSWORD: RouteDescription = {
   tag: 'extra', summary: 'Changes the password of the user whose token it is.',
   description: 'All tokens of the user end. Served where `EXTRA_ROUTES=on` and `AUTH=bearer`.',
   body: { type: 'object', required: ['password', 'newPassword'], properties: { password: TEXT, newPassword: TEXT } },
   bodies: { changed: { password: 'correct horse battery staple', newPassword: 'battery staple horse correct' } },
   answers: { changed: CHANGED, wrong: WRONG }
-}
-
-function object(properties: { readonly [name: string]: Schema }): Schema {
-  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
 }

@@ -14,6 +14,8 @@ const MAX_CHANGES = 500
 const MAX_CHANGES_CHARACTERS = 2 * 1024 * 1024
 
 export interface Change {
+  /** The number of the record. */
+  readonly version: number
   readonly time: string
   /** A user's id, or a text for the operator; null in the open configuration. */
   readonly by: number | string | null
@@ -67,7 +69,7 @@ function seenBy(groups: Groups): (change: Change) => Change {
     const wasSeen = isSeen
     state = fieldsOf({ ...state, ...change.fields })
     isSeen = sees(groups, state.grupo)
-    if (!isSeen) return { time: change.time, by: null, change: 'unseen', fields: {} }
+    if (!isSeen) return { version: change.version, time: change.time, by: null, change: 'unseen', fields: {} }
     return wasSeen ? change : { ...change, fields: state }
   }
 }
@@ -83,10 +85,10 @@ const CHANGES: { readonly [type: string]: Change['change'] } = {
 }
 
 function changeOf(record: JournalRecord, id: number): Change | undefined {
-  const { time, by, type } = record
+  const { seq: version, time, by, type } = record
   const set = changesIn(record, id)
   const change = CHANGES[type]
   if (set === undefined || change === undefined) return undefined
   const fields = ANSWERED_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
-  return { time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
+  return { version, time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
 }

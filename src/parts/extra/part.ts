@@ -10,7 +10,8 @@ interface ExtraSettings {
 
 /** The page needs these in any case. */
 const FOR_PAGE: ReadonlySet<string> =
-  new Set(['listEntries', 'oneTimeCode', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
+  new Set(['listEntries', 'oneTimeCode', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword',
+    'whoKnows'])
 
 export const extra: Part<ExtraSettings> = {
   settings: {
@@ -26,6 +27,9 @@ export const extra: Part<ExtraSettings> = {
     olderDeletedPasswords: 'deletedPasswords',
     restorePassword: 'password:restore',
     historyPassword: 'password:history',
+    formerPassword: 'historyPassword',
+    // Whoever may read histories knows who set which password.
+    whoKnows: 'entry:knowledge',
     changeOwnPassword: 'account:password'
   },
   open: async context => {

@@ -70,10 +70,11 @@ function operation(route: Route, described: RouteDescription, settings: Settings
     operationId: route.operation, summary, description, tags: [tag],
     security: needsToken ? [{ bearer: [] }] : [],
     'x-ability': needsToken ? route.ability : undefined,
-    parameters: ids && [{
-      name: 'id', in: 'path', required: true, description: 'The id of an entry.',
-      schema: { type: 'integer', minimum: 1 }, examples: examplesOf(ids)
-    }, ...described.honoursIfMatch === true ? [IF_MATCH] : []],
+    parameters: ids && [
+      parameter('id', 'The id of an entry.', ids),
+      ...route.path.endsWith('{version}') ? [parameter('version', 'A version of its history.', ids)] : [],
+      ...described.honoursIfMatch === true ? [IF_MATCH] : []
+    ],
     requestBody: body && {
       required: described.isBodyOptional !== true,
       description: 'A JSON object.',
@@ -85,6 +86,13 @@ function operation(route: Route, described: RouteDescription, settings: Settings
         ...described.honoursIfMatch === true && { entryChanged: common.PRECONDITION_FAILED },
         ...commonAnswers(route, settings, needsToken, isCounted)
       }, described.schemas, isCounted)
+  }
+}
+
+function parameter(name: string, description: string, examples: Json): Json {
+  return {
+    name, in: 'path', required: true, description, schema: { type: 'integer', minimum: 1 },
+    examples: examplesOf(examples)
   }
 }
 

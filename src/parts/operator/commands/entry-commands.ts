@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
-import { ENTRY_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../../store/entry.ts'
+import { ENTRY_FIELDS, OPEN_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../../store/entry.ts'
 import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
@@ -14,7 +14,6 @@ export const HIDDEN = '********'
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
 /** A secret has no flag: the list of processes would show it. */
-const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
 const WORDS = Object.values(FIELD_WORDS).join(', ')
 const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>

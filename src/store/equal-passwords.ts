@@ -1,0 +1,116 @@
+/** Which entries have the same password. Pages that have not changed are not read again. */
+import { hash } from 'node:crypto'
+import { LIST_PAGE_ENTRIES } from '../limits.ts'
+import type { Entries } from './entries.ts'
+import type { Exposure } from './exposure.ts'
+import { idsOn, pageOf } from './paged-list.ts'
+
+/** `knowers`: users who know one of the entries and may not be told all of them. */
+interface Shared { readonly ids: Set<number>, active: number, knowers: readonly number[] }
+
+export class EqualPasswords {
+  readonly #entries: Entries
+  readonly #exposure: Exposure
+  /** By id; equal passwords share a number, which is negative for deleted entries; 0: no entry. */
+  readonly #numbers: number[] = []
+  /** By positive number: its only id, or several. */
+  readonly #ids = new Map<number, number | Shared>()
+  /** Numbers that count otherwise now for other entries, too. */
+  readonly #changed = new Set<number>()
+  /** By page: its changes when it was read, and the changes of its counts. */
+  readonly #read: number[] = []
+  readonly #recounts: number[] = []
+  #known = ''
+
+  constructor(entries: Entries, exposure: Exposure) {
+    this.#entries = entries
+    this.#exposure = exposure
+  }
+
+  /** How many other active entries have the password of an active entry. */
+  others(id: number): number {
+    const found = this.#ids.get(this.#numbers[id] ?? 0)
+    return typeof found === 'object' ? found.active - 1 : 0
+  }
+
+  /** The other entries, deleted ones too, that have the password of an entry. */
+  idsAs(id: number): Iterable<number> {
+    const found = this.#ids.get(Math.abs(this.#numbers[id] ?? 0))
+    return typeof found === 'object' ? found.ids : []
+  }
+
+  /** Users who know one of the entries that have the password of an entry, and may not be told all of them. */
+  knowersAs(id: number): readonly number[] {
+    const found = this.#ids.get(Math.abs(this.#numbers[id] ?? 0))
+    return typeof found === 'object' ? found.knowers : []
+  }
+
+  /** Another number after each change of what entries of the page share with others. */
+  recounts(page: number): number { return this.#recounts[page] ?? 0 }
+
+  /** Reads changed pages, at most so many. True if none is left. */
+  refresh(mostPages: number): boolean {
+    let read = 0
+    for (let page = 0; page * LIST_PAGE_ENTRIES < this.#entries.size; page++) {
+      const changes = this.#entries.pageChanges(page)
+      if (this.#read[page] === changes) continue
+      if (read++ === mostPages) return false
+      this.#read[page] = changes
+      for (const id of idsOn(page)) this.#set(id)
+    }
+    this.#compareKnown()
+    if (this.#changed.size === 0) return true
+    for (const [id, number] of this.#numbers.entries()) {
+      if (this.#changed.has(Math.abs(number))) this.#recounts[pageOf(id)] = this.recounts(pageOf(id)) + 1
+    }
+    this.#changed.clear()
+    return true
+  }
+
+  /** Whoever is told one entry knows those that have the same password. */
+  #compareKnown(): void {
+    const now = `${this.#exposure.tellings} ${this.#exposure.rights}`
+    const isSame = now === this.#known
+    this.#known = now
+    for (const number of isSame ? [...this.#changed] : this.#ids.keys()) {
+      const shared = this.#ids.get(number)
+      if (typeof shared !== 'object') continue
+      const knowers = this.#exposure.confinedKnowers(shared.ids)
+      if (knowers.join() !== shared.knowers.join()) this.#changed.add(number)
+      shared.knowers = knowers
+    }
+  }
+
+  #set(id: number): void {
+    const before = this.#numbers[id] ?? 0
+    const number = this.#entries.has(id) ? numberOf(this.#entries.get(id)!.password) : 0
+    const after = this.#entries.isActive(id) ? number : -number
+    this.#numbers[id] = after
+    if (before === after) return
+    if (before !== 0) this.#remove(Math.abs(before), id, before > 0)
+    if (after !== 0) this.#add(Math.abs(after), id, after > 0)
+  }
+
+  #add(number: number, id: number, isActive: boolean): void {
+    const found = this.#ids.get(number)
+    if (found === undefined) return void this.#ids.set(number, id)
+    this.#changed.add(number)
+    const shared = typeof found === 'object' ? found
+      : { ids: new Set([found]), active: Number(this.#numbers[found]! > 0), knowers: [] }
+    shared.ids.add(id)
+    shared.active += Number(isActive)
+    this.#ids.set(number, shared)
+  }
+
+  #remove(number: number, id: number, wasActive: boolean): void {
+    const shared = this.#ids.get(number)
+    if (typeof shared !== 'object') return void this.#ids.delete(number)
+    this.#changed.add(number)
+    shared.ids.delete(id)
+    shared.active -= Number(wasActive)
+    if (shared.ids.size === 1) this.#ids.set(number, [...shared.ids][0]!)
+  }
+}
+
+/** 48 bits of SHA-256, and not 0: two passwords share them by chance once in millions of lists. */
+function numberOf(password: string): number { return parseInt(hash('sha256', password, 'hex').slice(0, 12), 16) || 1 }

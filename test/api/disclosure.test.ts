@@ -1,0 +1,116 @@
+/** Whoever is answered with a password that is new to them is in the journal before the answer is sent. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { breakDisk } from '../support/disk-faults.ts'
+import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import type { Started } from '../support/service.ts'
+
+const BEA = 'bea@example.org'
+const USERS = { [ANA]: ['*'], [BEA]: ['*'] }
+const FIELDS = { password: 'P1', sistema: 's', usuario: 'u' }
+
+interface Team {
+  readonly started: Started
+  /** Users 1 and 2. */
+  ana(method: string, path: string, body?: unknown, fields?: readonly string[]): Promise<RawAnswer>
+  bea(method: string, path: string, body?: unknown, fields?: readonly string[]): Promise<RawAnswer>
+  /** User and data of the records of what was told. */
+  told(): (readonly [by: number | null, data: any])[]
+  knows(id: number): unknown[]
+}
+
+async function team(t: TestContext, flags: Record<string, string> = {}): Promise<Team> {
+  const started = await startProtected(t, { 'extra-routes': 'on', ...flags }, USERS)
+  const [ana, bea] = [await tokenOf(started), await tokenOf(started, BEA)]
+  const { knowledge } = started.service.store.state
+  const as = (token: string): Team['ana'] => (method, path, body, fields = []) =>
+    call(t, started.url, method, `/api/${path}`, { token, body, fields })
+  return {
+    started, ana: as(ana), bea: as(bea), knows: id => knowledge.knowersOf(id).map(({ knower }) => knower),
+    told: () => recordsOf(started).filter(({ type }) => type === 'passwords.told').map(({ by }) => [by, undefined])
+  }
+}
+
+function recordsOf({ folder }: Started): { readonly type: string, readonly by: number | null }[] {
+  return readFileSync(join(folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n').map(line => JSON.parse(line))
+}
+
+test('a first read is recorded before it is answered, and no read of the same password after it', async t => {
+  const { ana, bea, told, knows } = await team(t)
+  await ana('POST', 'createPassword', FIELDS)
+  assert.deepEqual(knows(1), [1])
+  for (let n = 0; n < 3; n++) assert.equal((await bea('GET', 'getPassword/1')).status, 200)
+  assert.deepEqual([knows(1), told().length], [[1, 2], 1])
+  assert.equal((await ana('GET', 'listPassword')).status, 200)
+  assert.equal((await bea('GET', 'listPassword')).status, 200)
+  assert.equal(told().length, 1, 'both know all of it')
+  await ana('POST', 'updatePassword/1', { password: 'P2' })
+  assert.deepEqual(knows(1), [1])
+  await ana('POST', 'updatePassword/1', { password: 'P2', usuario: 'v' })
+  await bea('GET', 'listPassword')
+  await bea('GET', 'getPassword/1')
+  assert.deepEqual([knows(1), told().length], [[1, 2], 2])
+  await ana('POST', 'updatePassword/1', { password: 'P2' })
+  assert.deepEqual(knows(1), [1, 2], 'the same value changes nothing')
+})
+
+test('an update tells the password that it leaves as it is, and one that changes nothing does, too', async t => {
+  for (const body of [{ usuario: 'v' }, {}, { password: 'P1' }]) {
+    const { ana, bea, told, knows } = await team(t)
+    await ana('POST', 'createPassword', FIELDS)
+    const { status, json } = await bea('POST', 'updatePassword/1', body)
+    assert.deepEqual([status, json.password.password, knows(1), told().length], [200, 'P1', [1, 2], 1])
+  }
+})
+
+test('what tells no password is not recorded', async t => {
+  const { ana, bea, told, started } = await team(t)
+  await ana('POST', 'createPassword', { ...FIELDS, otp: 'JBSWY3DPEHPK3PXP' })
+  await ana('POST', 'createPassword', FIELDS)
+  await ana('POST', 'deletePassword/2')
+  const asked: readonly (readonly [string, string, number, unknown?, (readonly string[])?])[] = [
+    ['HEAD', 'getPassword/1', 200], ['HEAD', 'listPassword', 200], ['GET', 'getPassword/9', 404], ['GET', 'listEntries', 200],
+    ['GET', 'deletedPasswords', 200], ['GET', 'deletedPasswords/2', 200], ['GET', 'oneTimeCode/1', 200], ['GET', 'historyPassword/1', 200],
+    ['GET', 'whoKnows/1', 200], ['POST', 'updatePassword/1', 412, { usuario: 'x' }, ['If-Match: "other"']], ['POST', 'updatePassword/1', 400, { usuario: 7 }],
+    ['POST', 'deletePassword/1', 200], ['POST', 'restorePassword/1', 200]
+  ]
+  for (const [method, path, status, body, fields] of asked) {
+    assert.equal((await bea(method, path, body, fields)).status, status, `${method} ${path}`)
+  }
+  assert.deepEqual(told(), [])
+  assert.deepEqual(started.service.store.state.knowledge.knowersOf(1).map(({ knower }) => knower), [1])
+})
+
+test('equal reads at once make one record; a read beside a change tells what is recorded', async t => {
+  const { ana, bea, told, knows } = await team(t)
+  await ana('POST', 'createPassword', FIELDS)
+  await Promise.all(Array.from({ length: 64 }, () => bea('GET', 'getPassword/1')))
+  assert.deepEqual([knows(1), told().length], [[1, 2], 1])
+  for (let n = 2; n < 40; n++) {
+    const [read] = await Promise.all([
+      bea('GET', 'getPassword/1'), ana('POST', 'updatePassword/1', { password: `P${n}` })
+    ])
+    const isNew = read!.json.passwords.password === `P${n}`
+    assert.deepEqual(knows(1), isNew ? [1, 2] : [1], `change ${n}`)
+  }
+})
+
+test('without room users read what they know, and everything else is a failure that is sent without a password', async t => {
+  const { ana, bea, knows } = await team(t)
+  await ana('POST', 'createPassword', FIELDS)
+  await bea('GET', 'listPassword')
+  await ana('POST', 'updatePassword/1', { password: 'P2' })
+  const disk = breakDisk(t, { of: 'append', code: 'ENOSPC', forGood: true } as never)
+  for (const path of ['getPassword/1', 'listPassword']) {
+    const { status, json } = await bea('GET', path)
+    assert.deepEqual([status, json], [500, { message: 'Error recording who is given a password', status: 500 }])
+    assert.equal((await ana('GET', path)).status, 200, 'who knows it is answered')
+    assert.equal((await bea('HEAD', path)).status, 200)
+  }
+  assert.equal((await bea('POST', 'updatePassword/1', {})).status, 500)
+  assert.deepEqual(knows(1), [1])
+  void disk
+})
