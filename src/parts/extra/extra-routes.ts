@@ -171,7 +171,8 @@ const DELETED_SCHEMA = object({
 })
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries without their secrets, newest first.',
-  description: '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
+  description: '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at ' +
+    'most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
     'until there is none. Served where `EXTRA_ROUTES=on`, or a page.',
   answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...GONE }], status: 200 }) },
   schemas: { deleted: DELETED_SCHEMA }

@@ -79,8 +79,8 @@ const HISTORY: RouteDescription = {
 }
 const FORMER: RouteDescription = {
   tag: 'extra', summary: 'The values that one change of an entry set.',
-  description: '`version` is from the history. An unknown version, and one out of sight, is answered as an unknown id. ' +
-    'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+  description: '`version` is from the history. An unknown version, and one out of sight, is answered as an unknown ' +
+    'id. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
   ids: { former: 1, ...IDS },
   answers: { former: jsonReply(200, { fields: EXAMPLE, status: 200 }), unknown: UNKNOWN, busy: BUSY },
   schemas: {

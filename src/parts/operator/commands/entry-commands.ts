@@ -2,7 +2,9 @@
 import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
-import { ENTRY_FIELDS, OPEN_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../../store/entry.ts'
+import {
+  ENTRY_FIELDS, FIELDS, fieldsOf, OPEN_FIELDS, type EntryChanges, type EntryFields
+} from '../../../store/entry.ts'
 import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
