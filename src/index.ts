@@ -8,6 +8,7 @@ import { peerOf } from './http/client.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
 import { BUSY, statusReply, type Reply } from './http/reply.ts'
 import { respond } from './http/sending.ts'
+import { KEY_BYTES, keyring, type Keyring } from './journal/keys.ts'
 import type { Log } from './log.ts'
 import { operationsOf, type Operations } from './embedded-operations.ts'
 import { openService as open, type OpenService } from './service.ts'
@@ -68,6 +69,11 @@ export interface HostOptions {
   readonly production?: boolean | undefined
   /** Makes a missing journal in production too. */
   readonly init?: boolean | undefined
+  /**
+   * The key of a journal in a file, 32 bytes, or all its keys, the newest last: instead of the key file, which is then
+   * neither read nor made. The newest seals. To rotate, open the service with one more.
+   */
+  readonly key?: Uint8Array | readonly Uint8Array[] | undefined
 }
 
 const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
@@ -81,7 +87,7 @@ const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
-  const { log: given = SILENT, prefix = '', production = false, init = false, ...values } = options
+  const { log: given = SILENT, prefix = '', production = false, init = false, key, ...values } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
   }
@@ -89,12 +95,25 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     if (typeof value !== 'boolean') throw wrong(`${name} must be true or false`)
   }
   const settings = { ...readOptions(values), isProduction: production }
+  const keys = key === undefined ? undefined : keysOf(key, settings)
   validateCombinations(settings) // `listen` checks the transport
   const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
-  return embedded(await open(settings, log, prefix, init), settings, prefix, log)
+  return embedded(await open(settings, log, prefix, { mayCreate: init, keys }), settings, prefix, log)
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
+
+/** Throws `setting-invalid`. */
+function keysOf(key: unknown, { keyFile, journal }: Settings): Keyring {
+  const keys: readonly unknown[] = Array.isArray(key) ? key : [key]
+  const isKey = (one: unknown): one is Uint8Array => one instanceof Uint8Array && one.byteLength === KEY_BYTES
+  if (keys.length === 0 || !keys.every(isKey)) {
+    throw wrong(`key must be a Buffer of ${KEY_BYTES} bytes, or a list of them, the newest last`)
+  }
+  if (keyFile !== undefined) throw wrong('key and keyFile do not go together')
+  if (!['file', 'memory'].includes(journal)) throw wrong(`key does not go with journal: '${journal}'`)
+  return keyring(keys)
+}
 
 /** Throws `setting-invalid`, also for an unknown name, or for `true` as a free text. */
 function readOptions(options: Options): Settings {

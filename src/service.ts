@@ -13,6 +13,7 @@ import { endOf, type Certificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
+import type { Keyring } from './journal/keys.ts'
 import type { Lock } from './journal/lock.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
@@ -38,12 +39,14 @@ interface OpenOptions {
   /** Makes a missing journal, in production too, and even a shared journal. */
   readonly mayCreate?: boolean | undefined
   readonly files?: Files
+  /** Instead of the key file's. */
+  readonly keys?: Keyring | undefined
 }
 
 /** Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
   settings: StorageSettings & { readonly isProduction?: boolean }, log: Log,
-  { observers, mayCreate, files = disk }: OpenOptions = {}
+  { observers, mayCreate, files = disk, keys }: OpenOptions = {}
 ): Promise<Storage> {
   const state = new State()
   if (settings.journal === 'memory') {
@@ -54,7 +57,7 @@ export async function openStorage(
   const { folder, keyFile } = locationOf(settings)
   log.info(`data folder    ${folder}`)
   const options = {
-    files, folder, keyFile, mayCreate, mustExist: settings.isProduction === true, wallMs: Date.now,
+    files, folder, keyFile, keys, mayCreate, mustExist: settings.isProduction === true, wallMs: Date.now,
     random: randomBytes, warn: log.warn, onProgress: (share: number) => log.progress?.('reading the journal', share)
   }
   const kind = JOURNALS[settings.journal]
@@ -89,11 +92,11 @@ export interface OpenService {
  * `Failure`, holding nothing.
  */
 export async function openService(
-  settings: ServiceSettings, log: Log, prefix: string = '', mayCreate: boolean = false
+  settings: ServiceSettings, log: Log, prefix: string = '', opening: Pick<OpenOptions, 'mayCreate' | 'keys'> = {}
 ): Promise<OpenService> {
   const closers = new Closers()
   try {
-    return await compose(settings, log, prefix, mayCreate, closers)
+    return await compose(settings, log, prefix, opening, closers)
   } catch (error) {
     await closers.close().catch(() => {}) // the first error says more
     throw error
@@ -101,10 +104,10 @@ export async function openService(
 }
 
 async function compose(
-  settings: ServiceSettings, log: Log, prefix: string, mayCreate: boolean, closers: Closers
+  settings: ServiceSettings, log: Log, prefix: string, opening: OpenOptions, closers: Closers
 ): Promise<OpenService> {
   const observers: Observer[] = [] // parts add theirs once the store is open
-  const storage = await openStorage(settings, log, { observers, mayCreate })
+  const storage = await openStorage(settings, log, { ...opening, observers })
   closers.add(storage.close)
   const { store } = storage
   const { abilities, loginLimit, tokenTtlMinutes, tokensPerUser, tlsCert, tlsKey, trustProxy } = settings

@@ -48,6 +48,8 @@ export class FileJournal implements DurableJournal {
   readonly files: Files
   readonly path: string
   readonly keyFile: string
+  /** A host's, which may stand in no file. */
+  readonly areKeysGiven: boolean
   readonly nonce: () => Buffer
   end: End
   keys: Keyring
@@ -78,7 +80,8 @@ export class FileJournal implements DurableJournal {
     this.#descriptor = this.files.openToAppend(path)
     this.#fault = fault
     this.usedKeys = new Set([...usedKeys, keys.newest.name])
-    this.#keyWatch = watchKeys(this.files, this.keyFile, this.usedKeys)
+    this.areKeysGiven = options.keys !== undefined
+    this.#keyWatch = this.#watch()
     const [first = keys.newest.name] = usedKeys
     this.tagKey = tagKeyOf(keys.find(first)!)
   }
@@ -194,6 +197,10 @@ export class FileJournal implements DurableJournal {
     return fault
   }
 
+  #watch(): () => string | undefined {
+    return this.areKeysGiven ? () => undefined : watchKeys(this.files, this.keyFile, this.usedKeys)
+  }
+
   time(): string { return isoTime(this.#options.wallMs()) }
 
   location(): JournalLocation {
@@ -213,7 +220,7 @@ export class FileJournal implements DurableJournal {
   sealWith(keys: Keyring): void {
     this.keys = keys
     this.usedKeys = new Set([...this.usedKeys, keys.newest.name])
-    this.#keyWatch = watchKeys(this.files, this.keyFile, this.usedKeys)
+    this.#keyWatch = this.#watch()
   }
 
   async close(): Promise<void> { this.files.close(this.#descriptor) }

@@ -69,10 +69,13 @@ function withRescued({ files, folder }: FolderOptions, error: unknown): unknown 
 }
 
 function openJournal(options: FolderOptions, path: string, apply: Apply): FileJournal {
-  const { files, keyFile, mustExist = false, mayCreate = false, warn } = options
-  if (files.real(keyFile) === files.real(path)) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
+  const { files, keyFile, keys: given, mustExist = false, mayCreate = false, warn } = options
+  const keyFiles = given === undefined ? [keyFile] : []
+  if (keyFiles.some(file => files.real(file) === files.real(path))) {
+    throw new Failure('key-invalid', `${keyFile} is the journal itself`)
+  }
   const second = secondName(files, path)
-  const found = readKeyFile(files, keyFile)
+  const found = given ?? readKeyFile(files, keyFile)
   const isNew = (files.stat(path)?.size ?? 0) === 0
   const keys = isNew ? beginJournal(options, path, found) : found
   if (keys === undefined) throw noKey(path, keyFile)
@@ -80,12 +83,12 @@ function openJournal(options: FolderOptions, path: string, apply: Apply): FileJo
   if (read.records === 0 && mustExist && !mayCreate) throw missing(options, path)
   if (second !== undefined && files.stat(second) !== undefined) files.remove(second)
   removeLeftovers(files, path)
-  removeLeftovers(files, files.real(keyFile))
+  for (const file of keyFiles) removeLeftovers(files, files.real(file))
   keepPrivate(options, options.folder, 0o700)
-  for (const file of [keyFile, path]) keepPrivate(options, file, 0o600)
+  for (const file of [...keyFiles, path]) keepPrivate(options, file, 0o600)
   // A fresh copy may be in the system's cache only.
-  trySync(() => files.sync(keyFile))
-  for (const folder of new Set([files.real(keyFile), path].map(file => dirname(file)))) {
+  for (const file of keyFiles) trySync(() => files.sync(file))
+  for (const folder of new Set([...keyFiles.map(file => files.real(file)), path].map(file => dirname(file)))) {
     if (trySync(() => files.sync(folder)) || !isNew) continue
     warn(`the new files' names in ${folder} could not be made durable; ` +
       'a crash of the machine within the next seconds could undo them')
@@ -193,18 +196,19 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
  * the journal is lost, unless the part shows a killed first start.
  */
 function beginJournal(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
-  const { files, folder, keyFile, mustExist = false, mayCreate = false, random, wallMs, warn } = options
+  const { files, folder, keyFile, keys: given, mustExist = false, mayCreate = false, random, wallMs, warn } = options
   const part = `${path}.0.part`
   const isEmptyFile = files.stat(path) !== undefined
   if (isEmptyFile && found === undefined) throw noKey(path, keyFile)
-  const isKeyElsewhere = dirname(keyFile) !== folder
+  const isKeyElsewhere = given !== undefined || dirname(keyFile) !== folder
   const isKilledStart = files.stat(part) !== undefined
   if (statesLeft(files, folder) !== undefined) throw missing(options, path)
   if (!mayCreate) {
     if (mustExist) throw missing(options, path)
     if (found !== undefined && !isKeyElsewhere && !isKilledStart) throw missing(options, path, keyFile)
     const what = isEmptyFile ? 'is empty' : 'does not exist'
-    if (found !== undefined && isKeyElsewhere) warn(`${path} ${what}, though its key does; starting a new journal`)
+    const isKeyAlone = given === undefined && found !== undefined && isKeyElsewhere
+    if (isKeyAlone) warn(`${path} ${what}, though its key does; starting a new journal`)
   }
   for (let at = folder; at !== dirname(at); at = dirname(at)) trySync(() => files.sync(dirname(at)))
   removeLeftovers(files, path)

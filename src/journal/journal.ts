@@ -5,6 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
+import type { Keyring } from './keys.ts'
 import { FIRST_HASH } from './line.ts'
 
 /** `data` is any JSON value. */
@@ -63,6 +64,8 @@ export interface JournalLocation {
 
 export interface JournalOptions {
   readonly keyFile: string
+  /** A host's: then the key file is neither read nor made. */
+  readonly keys?: Keyring | undefined
   /** Milliseconds since 1970. */
   readonly wallMs: () => number
   /** Cryptographically random. */
@@ -102,6 +105,8 @@ export interface Journal {
 }
 
 export interface DurableJournal extends Journal {
+  /** Of a journal in a file. */
+  readonly keys?: Keyring
   location(): JournalLocation
   /** For a shared journal: makes a key, or has all seal with it. */
   rotateKey?(): Promise<{ readonly key: string, readonly seals: boolean }>

@@ -24,7 +24,7 @@ export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 export const KEY_BYTES = 32
 
 /** Of at least one key, the newest last. */
-export function keyring(secrets: readonly Buffer[]): Keyring {
+export function keyring(secrets: readonly Uint8Array[]): Keyring {
   const all = secrets.map(key => ({ name: hash('sha256', key, 'hex').slice(0, 8), secret: createSecretKey(key) }))
   const newest = all.at(-1)
   if (newest === undefined) throw new Error('a keyring needs a key')

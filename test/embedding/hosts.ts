@@ -15,6 +15,7 @@ const place = mkdtempSync(join(tmpdir(), 'pes-hosts-'))
 /** The packages that the row at work has installed, with their versions. */
 const versions = new Set<string>()
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const GUIDE = readFileSync(join(ROOT, 'src/README.md'), 'utf8')
 const EXAMPLE = /^## Embed it\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
 
 /** Runs a program; throws with what it printed where it does not end with 0. */
@@ -59,6 +60,13 @@ const listen = (app: string): string =>
   `const server = ${app}.listen(0, '127.0.0.1'); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`
 
 const HANDLE = '(req, res) => service.handle(req, res)'
+/** The code of src/README.md that begins so, without the name of its framework. */
+function recipe(start: string): string {
+  const found = [...GUIDE.matchAll(/```js\n\s*([^]*?)```/g)].map(([, code]) => code!).find(code => code.startsWith(start))
+  if (found === undefined) throw new Error(`src/README.md has no code that begins with ${start}`)
+  return found
+}
+
 /** Frameworks: packages, imports, and how they serve. */
 const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[], imports: string, serve: string])[] = [
   ['Express 4', ['express@4'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
@@ -67,9 +75,16 @@ const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[],
     `const app = express(); app.use(compression()); app.use('/vault', ${HANDLE}); ${listen('app')}`],
   ['Express 5, express.json() before it', ['express@5'], "import express from 'express'",
     `const app = express(); app.use(express.json()); app.use('/vault', ${HANDLE}); ${listen('app')}`],
-  ['Fastify 5', ['fastify@5'], "import fastify from 'fastify'",
-    `const app = fastify(); app.removeAllContentTypeParsers(); app.addContentTypeParser('*', (q, p, done) => done(null));
-     app.all('/vault/*', (q, r) => { r.hijack(); service.handle(q.raw, r.raw) }); return app.listen({ port: 0, host: '127.0.0.1' })`],
+  ['node:http', [], "import { createServer } from 'node:http'", `const app = createServer(${HANDLE}); ${listen('app')}`],
+  ['Fastify 5, with a route of its own', ['fastify@5'], "import fastify from 'fastify'", `const app = fastify()
+     app.post('/mine', async q => ({ got: q.body }))
+     ${recipe('app.register')}
+     const url = await app.listen({ port: 0, host: '127.0.0.1' })
+     const mine = await fetch(url + '/mine', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' })
+     const bare = await fetch(url + '/vault', { redirect: 'manual' })
+     const body = await mine.text()
+     if (body !== '{"got":{"a":1}}' || bare.status !== 308) throw new Error(body + bare.status)
+     return url`],
   ['Koa 3', ['koa@3'], "import Koa from 'koa'",
     `const app = new Koa(); app.use(ctx => { ctx.respond = false; service.handle(ctx.req, ctx.res) }); ${listen('app')}`],
   ['Hono 4 on Node', ['hono@4', '@hono/node-server'],

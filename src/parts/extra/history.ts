@@ -1,7 +1,6 @@
 /** An entry's history, read from the journal a piece at a time, with other requests answered meanwhile. */
 import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
-import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
 import { ANSWERED_FIELDS, fieldsOf, type EntryChanges } from '../../store/entry.ts'
 import { sees, type Groups } from '../../store/users.ts'
@@ -30,8 +29,8 @@ export function historyReader(
 ): (id: number, groups?: Groups) => Promise<readonly Change[] | undefined> {
   let isReading = false
   return async (id, groups) => {
-    const { path, keyFile, bytes } = journal.location()
-    const keys = readKeyFile(disk, keyFile)
+    const { keys } = journal
+    const { path, bytes } = journal.location()
     if (isReading || bytes > MAX_READ_BYTES || keys === undefined) return undefined
     isReading = true
     try {

@@ -74,7 +74,8 @@ function secretsOf({ keys }: FileJournal): readonly string[] {
   return keys.names.map(name => keys.find(name)!.secret.export().toString('hex'))
 }
 
-function lackingKeys({ files, keyFile, usedKeys }: FileJournal): readonly string[] {
+function lackingKeys({ files, keyFile, usedKeys, areKeysGiven }: FileJournal): readonly string[] {
+  if (areKeysGiven) return []
   try {
     const found = readKeyFile(files, keyFile)
     return [...usedKeys].filter(name => found?.find(name) === undefined)

@@ -14,6 +14,9 @@ export async function rotateKey(
 ): Promise<Rotated> {
   if (!(journal instanceof FileJournal)) return journal.rotateKey!()
   const { files, keyFile } = journal
+  if (journal.areKeysGiven) {
+    throw new Failure('input-invalid', 'the program that embeds the service gives its keys, and rotates them')
+  }
   journal.assertWritable()
   try {
     const keys = await addKey(files, keyFile, random)

@@ -1,0 +1,59 @@
+/** The key as a value of the host, and not in a file. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openService, type Failure, type Options } from '../../src/index.ts'
+import { admin } from '../support/admin.ts'
+import { atEnd, freshFolder } from '../support/service.ts'
+
+const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }
+
+test('with a key of the host the journal is made, read and continued, and no key file is', async t => {
+  const dataDir = freshFolder(t)
+  const [old, newer] = [randomBytes(32), randomBytes(32)]
+  const warnings: string[] = []
+  const log = { info: () => {}, warn: (line: string) => { warnings.push(line) } }
+  const first = await openService({ dataDir, page: false, key: old, log })
+  await first.createPassword(ENTRY)
+  await first.close()
+  for (const key of [[old], [old, newer], [new Uint8Array(old), newer]]) {
+    const service = await openService({ dataDir, page: false, key, production: true, log })
+    await service.updatePassword(1, { usuario: `w${key.length}` })
+    assert.ok((await service.historyPassword(1))!.length > 1)
+    await service.close()
+  }
+  assert.deepEqual([existsSync(join(dataDir, 'journal.key')), warnings], [false, []])
+  for (const key of [randomBytes(32), old, newer]) {
+    await assert.rejects(openService({ dataDir, page: false, key }), ({ code }: Failure) => code === 'key-unknown')
+  }
+  await assert.rejects(openService({ dataDir, page: false }), { code: 'key-missing' })
+  const third = await openService({ dataDir, page: false, key: [old, newer] })
+  atEnd(t, () => third.close())
+  assert.equal((await third.getPassword(1))?.usuario, 'w2')
+})
+
+test('a key rotation of the operator is refused beside a host that gives its key, and nothing is written', async t => {
+  const dataDir = freshFolder(t)
+  const service = await openService({ dataDir, page: false, key: randomBytes(32) })
+  atEnd(t, () => service.close())
+  const { code, error } = await admin(dataDir, 'key rotate')
+  assert.deepEqual([code, /the program that embeds the service gives its keys/.test(error)], [1, true], error)
+  assert.equal((await admin(dataDir, 'entry list --json')).code, 0)
+  assert.equal(existsSync(join(dataDir, 'journal.key')), false)
+})
+
+test('what is no key, or does not go with one, is refused by name', async t => {
+  const dataDir = freshFolder(t)
+  const key = randomBytes(32)
+  const wrong: readonly (readonly [object, RegExp])[] = [
+    ...[randomBytes(31), randomBytes(33), 'a'.repeat(32), [], [key, 'x'], null, 5].map(one => [{ key: one }, /key must be a Buffer of 32 bytes/] as const),
+    [{ key, keyFile: 'x' }, /key and keyFile/],
+    [{ key, journal: 'etcd', etcdEndpoints: 'http://127.0.0.1:1' }, /does not go with journal: 'etcd'/]
+  ]
+  for (const [options, message] of wrong) {
+    await assert.rejects(openService({ dataDir, ...options } as Options), { code: 'setting-invalid', message })
+  }
+  assert.equal(existsSync(join(dataDir, 'journal.jsonl')), false)
+})
