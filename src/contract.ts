@@ -9,6 +9,10 @@ export const OPERATIONS = {
   deletePassword: 'password:delete'
 } as const
 
+/** What users may do about themselves, with any token of a login unless `ABILITIES` asks for an ability. */
+export const OWN_OPERATIONS: { readonly [operation: string]: undefined } =
+  { changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined }
+
 /** The messages, word for word (contract §4.1, §4.2, §4.3, §4.4, §4.5, §5.3, §5.4, §7, §8.2). */
 export const TEXTS = {
   noneActive: 'No passwords found',

@@ -24,7 +24,7 @@ export interface CoreSettings {
   readonly auth: 'none' | 'bearer'
   /** The lifetime of a token from a login, in minutes; until it is revoked unless given. */
   readonly tokenTtlMinutes: number | undefined
-  /** Tokens from logins that a user may have, 1,000 unless given; then the token unused longest ends. */
+  /** Tokens from logins that a user may have, 1,000 unless given; then the oldest ends. */
   readonly tokensPerUser: number
   /** The ability that a token needs for an operation, as `operation=ability,…`. */
   readonly abilities: ReadonlyMap<string, string | undefined>
@@ -74,8 +74,11 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
+/** Of operations; undefined: any token will do. */
+type Abilities = { readonly [operation: string]: string | undefined }
+
 export const coreSettings = (
-  journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
+  journals: { readonly [name: string]: { readonly help: string } }, abilities: Abilities
 ): SettingRows<CoreSettings> => ({
   host: setting('ADDRESS', '127.0.0.1', parseListenAddress, 'The address to listen on.'),
   port: setting('N', 3000, parseInteger(0, 65535), 'The port to listen on; 0 takes a free one.'),
@@ -96,7 +99,7 @@ export const coreSettings = (
   tokenTtlMinutes: setting('N', undefined, parseMinutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'),
   tokensPerUser: setting('N', TOKENS_PER_USER, parseInteger(1, 1_000_000),
-    'Tokens from logins that a user may have; beyond that, the token unused longest ends.'),
+    'Tokens from logins that a user may have; beyond that, the oldest ends.'),
   abilities: setting('OP=ABILITY,…', parseAbilities(abilities)(''), parseAbilities(abilities),
     'The ability that a token needs for an operation, `any` for none; ' +
       'operations that are not named keep their default.',
@@ -196,7 +199,7 @@ const ANY_TOKEN = 'any'
 
 /** Undefined: any token. A default may name another operation, whose ability then counts. */
 function parseAbilities(
-  defaults: { readonly [operation: string]: string }
+  defaults: Abilities
 ): (text: string) => ReadonlyMap<string, string | undefined> {
   return text => {
     const found = new Map<string, string | undefined>(Object.entries(defaults))
@@ -212,7 +215,8 @@ function parseAbilities(
       found.set(operation, ability === ANY_TOKEN ? undefined : ability)
     }
     for (const [operation, other] of Object.entries(defaults)) {
-      if (Object.hasOwn(defaults, other) && !named.has(operation)) found.set(operation, found.get(other))
+      if (other === undefined || !Object.hasOwn(defaults, other) || named.has(operation)) continue
+      found.set(operation, found.get(other))
     }
     return found
   }

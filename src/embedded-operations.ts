@@ -198,7 +198,7 @@ function withoutStatus<T extends Status>(answer: T | undefined): Omit<T, 'status
 /** What a request would be answered, without a limit. */
 async function answerOf(route: Route, id: number, session: Session | undefined): Promise<Reply> {
   const head = { method: route.method, path: route.path }
-  const call: Call<undefined> = { head, id, version: 0, body: undefined, client: '', isGone: () => false, session }
+  const call: Call<undefined> = { head, id, version: 0, body: undefined, client: '', session }
   try {
     return route.before?.(id, session) ?? await route.handle(call)
   } catch (thrown) {

@@ -12,14 +12,15 @@ import { KEY_BYTES, keyring, type Keyring } from './journal/keys.ts'
 import type { Log } from './log.ts'
 import { operationsOf, type Operations } from './embedded-operations.ts'
 import { openService as open, type OpenService } from './service.ts'
-import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
+import { Accounts } from './store/accounts.ts'
+import type { ListedToken, ListedUser } from './store/listed.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
 export type {
   By, EntryWithoutSecrets, KnownBy, Knowing, PastChange, UpdateOptions
 } from './embedded-operations.ts'
-export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accounts.ts'
+export type { Issued, ListedToken, ListedUser, PublicUser } from './store/listed.ts'
 export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
 /**

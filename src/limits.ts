@@ -77,7 +77,7 @@ export const TOKENS_PER_USER: number = 1_000
 export const MAX_HASHES: number = 2
 /** Then: 503. */
 export const MAX_HASH_WAIT_MS: number = 20_000
-/** Some seconds' worth; above: 503 for a random password. */
+/** Some seconds' worth; above: 503, for unknown pairs first. */
 export const MAX_HASH_QUEUE: number = 64
 /** A hundred years. */
 export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
@@ -85,6 +85,8 @@ export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
 export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
 /** In UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
+/** In UTF-16 units, with spaces. */
+export const MAX_CODE_LENGTH: number = 32
 /** Of one-time codes. */
 export const MAX_OTP_PERIOD_SECONDS: number = 300
 export const TOKEN_SWEEP_MS: number = 60_000
@@ -92,6 +94,11 @@ export const TOKEN_SWEEP_MS: number = 60_000
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
 /** Pairs of client and e-mail address in a generation. */
 export const MAX_LOGIN_PAIRS: number = 5_000
+/** Pairs of client address and user that have shown a valid token; above: the one seen longest ago goes. */
+export const MAX_KNOWN_PAIRS: number = 10_000
+/** Of a user, with the right password, in the time below; then: all codes are refused for as long. */
+export const MAX_WRONG_CODES: number = 20
+export const WRONG_CODES_MS: number = 3_600_000
 
 export const MAX_COMMIT_RECORDS: number = 1024
 export const MAX_GATHER_TURNS: number = 16

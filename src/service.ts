@@ -6,16 +6,18 @@ import { Failure, systemCode } from './errors.ts'
 import { isLoopback } from './http/client.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
+import { HSTS } from './http/reply.ts'
 import { pipelineOf, type Pipeline } from './http/request.ts'
 import { Router, withAbility, type Route } from './http/route.ts'
-import { entryRoutes, sessionRoutes } from './http/routes.ts'
+import { entryRoutes } from './http/routes.ts'
+import { sessionRoutes } from './http/session-routes.ts'
 import { endOf, type Certificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
 import type { Keyring } from './journal/keys.ts'
 import type { Lock } from './journal/lock.ts'
-import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
+import { SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
 import type { OpenPart } from './part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
@@ -116,7 +118,8 @@ async function compose(
   await markRecording(store, accounts !== undefined, log.warn)
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
   let routes: readonly Route[] = entryRoutes(store, prefix, abilities.get('deletePassword'))
-  if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, loginLimit, tokenTtlMinutes)]
+  const logins = { loginLimit, ttlMinutes: tokenTtlMinutes }
+  if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, logins)]
   let listener: Listener | undefined
   const parts: OpenPart[] = []
   const context = {
@@ -136,12 +139,12 @@ async function compose(
   const certificate = tlsCert === undefined || tlsKey === undefined ? undefined
     : () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey) })
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])].map(route => withAbility(route, abilities))
-  const headers = certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : []
+  const headers = certificate ? HSTS : []
   const pipeline = pipelineOf({
     router: new Router(routes), rateLimit, limitsByUser: settings.rateLimitBy === 'user', trustedProxies: trustProxy,
     asksForHttps: settings.isProduction, guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
-    authenticate: accounts && (token => accounts.session(token)),
+    authenticate: accounts && ((token, client) => accounts.session(token, client)),
     catchUp: store.journal.catchUp, commits: store,
     maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
   })

@@ -1,6 +1,6 @@
 /** All settings: their table, reading them from flags and variables, and their combinations. */
 import { parseArgs } from 'node:util'
-import { OPERATIONS } from './contract.ts'
+import { OPERATIONS, OWN_OPERATIONS } from './contract.ts'
 import {
   coreSettings, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
 } from './core-settings.ts'
@@ -23,7 +23,7 @@ export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PART
 
 /** Reading, `--help` and the documents' table come from this table. */
 export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
-  coreSettings(JOURNALS, Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))),
+  coreSettings(JOURNALS, Object.assign({}, OPERATIONS, OWN_OPERATIONS, ...PARTS.map(({ abilities }) => abilities))),
   ...PARTS.map(({ settings }) => settings)
 ))
 

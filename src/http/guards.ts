@@ -25,7 +25,9 @@ export interface Guarded {
   readonly match: Match
 }
 
-function isHttps({ trustedProxies }: GuardOptions, { peer }: Guarded, { 'x-forwarded-proto': said }: Head): boolean {
+export function isHttps(
+  { trustedProxies }: GuardOptions, { peer }: Guarded, { 'x-forwarded-proto': said }: Head
+): boolean {
   return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
 }
 

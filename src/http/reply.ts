@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
-import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
+import { CORS_MAX_AGE_SECONDS, HSTS_MAX_AGE_SECONDS } from '../limits.ts'
 import type { Tells } from '../store/knowledge.ts'
 
 /** `headers` holds names and values in turn. */
@@ -68,6 +68,8 @@ export const FRAGMENTED: Reply = messageReply(400, 'The body comes in too many s
 export const NOT_FOUND: Reply = statusReply(404)
 export const UNEXPECTED: Reply = statusReply(417)
 export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
+/** RFC 6797 §6.1. */
+export const HSTS: readonly string[] = ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`]
 export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
 /** The host may be a web page's. */
 export const FOREIGN_HOST: Reply = messageReply(403,

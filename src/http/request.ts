@@ -9,12 +9,12 @@ import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
 import { endBehindAnswer } from './ending.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
-import { answerPreflight, assertHttps, assertOwnPage, type Guarded, type GuardOptions } from './guards.ts'
+import { isHttps, answerPreflight, assertHttps, assertOwnPage, type Guarded, type GuardOptions } from './guards.ts'
 import { ListenerRequest } from './node-http.ts'
 import { proxyWarnings } from './proxy-warnings.ts'
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
-import { failureReply, statusReply, type Reply } from './reply.ts'
+import { failureReply, HSTS, statusReply, type Reply } from './reply.ts'
 import { isUnrecorded, recorded } from './recorded.ts'
 import type { MatchedRoute, Route, Router } from './route.ts'
 import { respond } from './sending.ts'
@@ -26,7 +26,7 @@ export interface PipelineOptions extends GuardOptions {
   /** Counts requests with a token by its user. */
   readonly limitsByUser?: boolean
   /** Undefined in the open configuration. */
-  readonly authenticate?: ((token: string) => Session | undefined) | undefined
+  readonly authenticate?: ((token: string, client: string) => Session | undefined) | undefined
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
   /** Records who is told what. */
   readonly commits?: Commits | undefined
@@ -62,7 +62,7 @@ interface Context extends Guarded {
  * answer is sent before the next request is looked at.
  */
 async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
-  const { request, response, head, client, socket } = context
+  const { request, response, head, client } = context
   let reply: Reply | Promise<Reply>
   try {
     if (head === undefined) {
@@ -73,13 +73,13 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
     assertHttps(options, context, head, state.warnOfProxy)
     assertOwnPage(options, context, head)
     answerPreflight(options, context, head)
-    context.session = sessionOf(options, head)
+    context.session = sessionOf(options, context, head)
     count(options, context)
     const { route, id, version } = matchedRoute(context, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
       const mustBeNewest = tokenIn(head) !== undefined && context.session === undefined // it may be a new token
       await catchUp(() => options.catchUp!(mustBeNewest), route)
-      context.session = sessionOf(options, head)
+      context.session = sessionOf(options, context, head)
     }
     assertMay(options, context.session, route)
     const refusal = route.before?.(id, context.session)
@@ -88,10 +88,10 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
     if (route.shape !== undefined) {
       body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
       // It may have been revoked meanwhile.
-      if (context.session !== undefined) context.session = sessionOf(options, head)
+      if (context.session !== undefined) context.session = sessionOf(options, context, head)
       assertMay(options, context.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
-    const call = { head, id, version, body, client, session: context.session, isGone: () => socket.destroyed }
+    const call = { head, id, version, body, client, session: context.session }
     reply = route.handle(call)
     if ('then' in reply) reply = await reply
     if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
@@ -195,6 +195,8 @@ const ANSWERED_BY_HOST = 'the host answered a request while the service worked o
 function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
   const { headers = [], corsOrigins } = options
   const fields = [...headers]
+  const isByProxy = options.asksForHttps === true && headers.length === 0 && context.head !== undefined
+  if (isByProxy && isHttps(options, context, context.head!)) fields.push(...HSTS)
   const left = context.verdict ?? limitOf(options, context)?.peek(addressKey(context))
   if (left !== undefined) {
     // A request that was not counted is not refused. If a stricter limit refused it, nothing is left either.
@@ -212,9 +214,9 @@ function describe(error: unknown): string {
 }
 
 /** An invalid token matters only if the route needs one. */
-function sessionOf({ authenticate }: PipelineOptions, head: Head): Session | undefined {
+function sessionOf({ authenticate }: PipelineOptions, context: Context, head: Head): Session | undefined {
   const token = authenticate && tokenIn(head)
-  return token === undefined ? undefined : authenticate?.(token)
+  return token === undefined ? undefined : authenticate?.(token, addressKey(context))
 }
 
 const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>

@@ -15,7 +15,6 @@ export interface Call<Body> {
   /** Validated; undefined without a shape. */
   readonly body: Body
   readonly client: string
-  readonly isGone: () => boolean
   /** Undefined in the open configuration. */
   readonly session: Session | undefined
 }

@@ -1,16 +1,11 @@
-/** The five operations (contract §1, §9), and login and logout of the protected configuration (§5). */
+/** The five operations (contract §1, §9). */
 import { OPERATIONS, TEXTS } from '../contract.ts'
-import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
-import { hashOfToken, type Accounts } from '../store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry, type Precondition } from '../store/commands.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
 import type { Commits } from '../store/store.ts'
 import { covers, sees } from '../store/users.ts'
-import { addressOf, email, textUpTo } from '../store/validate.ts'
-import { clientKey } from './client.ts'
 import type { Head } from './head.ts'
-import { RateLimit } from './rate-limit.ts'
-import { jsonReply, messageReply, TOO_MANY, type Reply } from './reply.ts'
+import { messageReply, type Reply } from './reply.ts'
 import { route, type Route } from './route.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
@@ -102,52 +97,6 @@ export function entryRoutes(
       storingFailed: TEXTS.deleteFailed,
       handle: async ({ head, id, session }) =>
         await deleteEntry(store, id, session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
-    }
-  ]
-}
-
-const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
-const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
-
-/**
- * `loginLimit` is logins a minute and client, 0 for no limit. Without `ttlMinutes`, a token lives until it is revoked.
- */
-export function sessionRoutes(
-  accounts: Accounts, loginLimit: number, ttlMinutes: number | undefined
-): readonly Route[] {
-  // An address's limit may be wide; this limit stops guesses at one user's password.
-  const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS)
-  return [
-    route({
-      // contract §5.3, §8.5
-      operation: 'login', method: 'POST', path: '/api/login',
-      isPublic: true,
-      limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit),
-      shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
-      storingFailed: 'Error logging in',
-      handle: async ({ body, client, isGone }) => {
-        const verdict = pairs?.take(`${clientKey(client)} ${addressOf(body.email)}`)
-        if (verdict?.allowed === false) {
-          return { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
-        }
-        const issued = await accounts.login(body.email, body.password, ttlMinutes, isGone)
-        if (issued === undefined) return { ...INVALID_CREDENTIALS, logged: { user: accounts.idOf(body.email) } }
-        const { token, user, abilities, groups, expires } = issued
-        return {
-          ...jsonReply(200, { token, user: { ...user, abilities, groups }, expires, status: 200 }),
-          logged: { user: user.id, token: hashOfToken(token) }
-        }
-      }
-    }),
-    {
-      // contract §5.4
-      operation: 'logout', method: 'POST', path: '/api/logout',
-      takesAnyToken: true,
-      storingFailed: 'Error logging out',
-      handle: async ({ session }) => {
-        await accounts.revoke(session!.hash, session!.user)
-        return LOGGED_OUT
-      }
     }
   ]
 }

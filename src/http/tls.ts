@@ -12,7 +12,13 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
+/** Authenticated encryption and forward secrecy only. */
+const CIPHERS = [
+  'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'
+]
+const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS.join(':'), handshakeTimeout: HEADERS_TIMEOUT_MS } as const
 
 /** Throws `certificate-invalid`. A later certificate that is invalid is reported, and the old one stays. */
 export function secureServer(

@@ -1,7 +1,7 @@
 /** The operations of the process that has the data folder, typed for both ends. */
 import type { FileStat } from '../journal/files.ts'
 import type { JournalLocation, Status } from '../journal/journal.ts'
-import type { Issued, ListedToken, ListedUser } from '../store/accounts.ts'
+import type { Issued, ListedToken, ListedUser } from '../store/listed.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
 import type { Abilities, GivenGroups } from '../store/users.ts'
 import type { Events } from '../store/events.ts'
@@ -70,11 +70,13 @@ interface Searched {
 interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
-  addUser: [Email & { password: string, name: string | undefined } & Rights, ListedUser & NewGroups]
+  addUser: [Email & { password: string | undefined, name: string | undefined } & Rights, ListedUser & NewGroups]
   setPassword: [Email & { password: string }, {}]
   /** `knows`: how many present passwords the user knows. */
   changeUser: [Email & { name: string | undefined } & Rights, NewGroups & { knows: number }]
   removeUser: [Email, { knows: number }]
+  giveFactor: [Email & { factor: string, code: string }, {}]
+  removeFactor: [Email, {}]
   listTokens: [{}, readonly ListedToken[]]
   issueToken: [
     Email & Rights & { ttlMinutes: number | undefined, name: string | undefined }, Issued & NewGroups

@@ -196,6 +196,16 @@ export class Terminal {
     }
   }
 
+  /** A line, typed or from standard input. */
+  async line(question: string): Promise<string> {
+    if (this.#streams.stdin.isTTY) this.#streams.stderr.write(question)
+    const editor = createInterface({ input: this.#streams.stdin })
+    const { value, done } = await editor[Symbol.asyncIterator]().next()
+    editor.close()
+    if (done === true) throw new OperatorError('cancelled')
+    return value.trim()
+  }
+
   /** Throws a `UsageError` if it is not UTF-8. */
   async readText(): Promise<string> {
     const bytes = await this.readInput(MAX_ENTRY_BYTES)
@@ -223,10 +233,7 @@ export class Terminal {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
     this.#streams.stderr.write(`${visible(what)} Type yes to go on: `)
-    const editor = createInterface({ input: this.#streams.stdin })
-    const { value } = await editor[Symbol.asyncIterator]().next()
-    editor.close()
-    if (value !== 'yes') throw new OperatorError('cancelled')
+    if (await this.line('') !== 'yes') throw new OperatorError('cancelled')
   }
 }
 

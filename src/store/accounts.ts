@@ -1,14 +1,20 @@
 /** Users and their tokens (contract §5). */
 import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
+import { MAX_WRONG_CODES } from '../limits.ts'
 import { event } from './events.ts'
 import { GroupNames } from './groups.ts'
+import {
+  beyondBound, groupsIn, groupsOf, listed, listedTokens, listedUsers, ownSessions, type Issued, type ListedToken,
+  type ListedUser, type OwnSession
+} from './listed.ts'
+import { KnownPairs, stepOfCode, stillAs, WrongCodes, type Login } from './logins.ts'
 import { PasswordHasher } from './passwords.ts'
 import type { State } from './state.ts'
 import type { Commits } from './store.ts'
 import {
   ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, sees, TOKEN_SHAPE, tokenId,
-  USER_SHAPE, type Abilities, type GivenGroups, type Groups, type Session, type Token, type User
+  type Abilities, type GivenGroups, type Session, type User
 } from './users.ts'
 import { addressOf, shaped } from './validate.ts'
 
@@ -17,57 +23,15 @@ interface AccountsOptions {
   readonly wallMs?: () => number
   /** If missing, any ability may be given. */
   readonly abilities?: Iterable<string | undefined> | undefined
-  /** Of tokens from logins; a login ends up to two beyond it, those unused longest. */
+  /** Of tokens from logins; a login ends up to two beyond it, the oldest. */
   readonly tokensPerUser?: number
   readonly warn?: (line: string) => void
-}
-
-/** A user as clients see it. */
-export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
-
-/** A user as the operator sees it; without `groups`: all of them. */
-export type ListedUser = PublicUser & Pick<User, 'abilities' | 'groups'>
-
-/** A token as the operator sees it; `id` begins its hash; without `groups`: all of them. */
-export interface ListedToken extends Pick<Token, 'abilities' | 'groups' | 'issued' | 'expires'> {
-  readonly id: string
-  readonly email: string
-  readonly name: string | null
-  /** ISO 8601; null if unused since the start. */
-  readonly lastUsed: string | null
-}
-
-/** A new token: its text is known only now. */
-export interface Issued {
-  readonly token: string
-  readonly abilities: readonly string[]
-  readonly groups?: Groups
-  readonly user: PublicUser
-  readonly expires: string | null
 }
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
-
-function stillAs({ id, passwords }: User): (state: State) => User | undefined {
-  return ({ users }) => {
-    const now = users.get(id)
-    return now?.passwordHash !== undefined && now.passwords === passwords ? now : undefined
-  }
-}
-
-/** Copied. Absent stays absent, and an empty list stays a list. */
-function groupsIn(groups: Groups): { readonly groups?: readonly string[] } {
-  return groups === undefined ? {} : { groups: [...groups] }
-}
-
-function groupsOf({ user, groups }: Token, users: State['users']): Groups { return groups ?? users.get(user)!.groups }
-
-function listed({ id, email, name, abilities, groups }: Omit<User, 'passwordHash' | 'passwords'>): ListedUser {
-  return { id, email, name, abilities: [...abilities], ...groupsIn(groups) }
-}
 
 /** Throws `input-invalid`. */
 function byAddress(email: string): (state: State) => User | undefined {
@@ -83,6 +47,8 @@ export class Accounts {
   readonly #abilities: Abilities
   readonly #tokensPerUser: number
   readonly #warn: (line: string) => void
+  readonly #knownPairs = new KnownPairs()
+  readonly #wrongCodes = new WrongCodes()
 
   constructor(store: Commits, {
     hasher = new PasswordHasher(), wallMs = Date.now, abilities, tokensPerUser = Infinity, warn = () => {}
@@ -97,13 +63,16 @@ export class Accounts {
 
   get #state(): State { return this.#store.state }
 
-  /** Undefined if the address is taken. The name defaults to the address, the abilities to none, `groups` to all. */
+  /**
+   * Undefined if the address is taken. The name defaults to the address, the abilities to none, `groups` to all. A
+   * null password: the user can log in by a trusted proxy alone.
+   */
   async addUser(
-    email: string, name: string | undefined, abilities: Abilities, password: string, groups?: GivenGroups
+    email: string, name: string | undefined, abilities: Abilities, password: string | null, groups?: GivenGroups
   ): Promise<ListedUser | undefined> {
-    const given = shaped(USER_SHAPE, { email, name, abilities, password, groups })
+    const given = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
     this.#assertKnown(given.abilities)
-    const passwordHash = await this.#hash(email, password)
+    const passwordHash = password === null ? undefined : await this.#hash(email, password)
     return this.#store.commitAlone<ListedUser | undefined>(() => {
       if (this.#state.userOf(email) !== undefined) return [[], undefined]
       const id = this.#state.users.size + 1
@@ -111,7 +80,8 @@ export class Accounts {
         id, email: addressOf(email), name: given.name ?? email, abilities: given.abilities ?? [],
         ...groupsIn(this.#spelled(given.groups) ?? undefined)
       }
-      return [[event('user.added', null, { ...user, passwordHash })], listed(user)]
+      const login = passwordHash === undefined ? { hasNoPassword: true as const } : { passwordHash }
+      return [[event('user.added', null, { ...user, ...login })], listed({ ...user, passwordHash })]
     })
   }
 
@@ -122,12 +92,12 @@ export class Accounts {
   }
 
   /** As `setPassword`; false if the current password is wrong. */
-  async changePassword(by: Session, current: string, password: string, isGone?: () => boolean): Promise<boolean> {
+  async changePassword(by: Session, current: string, password: string): Promise<boolean> {
     const id = by.user
     const user = this.#state.users.get(id)
-    const isRight = await this.#hasher.verify(current, user?.passwordHash, isGone)
+    const isRight = await this.#hasher.verify(current, user?.passwordHash)
     if (!isRight || user === undefined) return false
-    const passwordHash = await this.#hash(user.email, password, isGone)
+    const passwordHash = await this.#hash(user.email, password)
     return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }), by)
   }
 
@@ -179,20 +149,60 @@ export class Accounts {
     return this.#issue(byAddress(email), given, given.ttlMinutes, null)
   }
 
-  /** Issues a token (contract §5.3); undefined for a wrong password and, after the same time, an unknown user. */
-  async login(
-    email: string, password: string, ttlMinutes: number | undefined, isGone?: () => boolean
-  ): Promise<Issued | undefined> {
+  /**
+   * Issues a token (contract §5.3). Undefined for an unknown user, a wrong password, and a code that is wrong, missing
+   * or used: each after the same time, so that nobody learns that a password is right.
+   */
+  async login({ email, password, code, client }: Login, ttlMinutes: number | undefined): Promise<Issued | undefined> {
     const user = this.#state.userOf(email)
-    const isRight = await this.#hasher.verify(password, user?.passwordHash, isGone)
-    return isRight && user !== undefined ? this.#issue(stillAs(user), {}, ttlMinutes, user.id) : undefined
+    const isRight = await this.#hasher.verify(password, user?.passwordHash, this.#knownPairs.has(client, user?.id))
+    let isWrongCode = false
+    const find = (state: State): User | undefined => {
+      const now = isRight && user !== undefined ? stillAs(user)(state) : undefined
+      const nowMs = this.#wallMs()
+      const step = stepOfCode(now?.factor, now?.step, code, nowMs)
+      isWrongCode = now?.factor !== undefined && step === undefined && code !== undefined
+      if (now?.factor === undefined) return now
+      return step === undefined || this.#wrongCodes.isRefused(now.id, nowMs) ? undefined : { ...now, step }
+    }
+    const issued = await this.#issue(find, {}, ttlMinutes, user?.id ?? null)
+    if (isWrongCode && this.#wrongCodes.add(user!.id, this.#wallMs())) {
+      this.#warn(`${user!.email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
+        'This user’s codes are refused for an hour. If it was not the user: user password gives another password')
+    }
+    return issued
   }
 
   /** Whose address it is, for the log. */
   idOf(email: string): number | undefined { return this.#state.userOf(email)?.id }
 
-  /** Undefined if the token is unknown, revoked or expired. */
-  session(token: string): Session | undefined {
+  /**
+   * A second factor for logins: `factor` is its secret in base32, `code` its present code, which counts as used. False
+   * for an unknown address. Rejects with `input-invalid` for another code.
+   */
+  async giveFactor(email: string, factor: string, code: string): Promise<boolean> {
+    const step = stepOfCode(factor, undefined, code, this.#wallMs())
+    if (step === undefined) throw invalid('code', 'the code is not the present one of this secret')
+    return this.#record(byAddress(email), ({ id }) => event('factor.given', null, { id, factor, step }))
+  }
+
+  /** False for an unknown address. */
+  removeFactor(email: string): Promise<boolean> {
+    return this.#record(byAddress(email), ({ id }) => event('factor.removed', null, { id }))
+  }
+
+  /** `others`: all but the one that asks. False for an unknown id. */
+  async endSessions(by: Session, session: string): Promise<boolean> {
+    return this.#store.commitAlone(() => {
+      const own = [...this.#state.tokens].filter(([, { user }]) => user === by.user).map(([hash]) => hash)
+      const ended = session === 'others' ? own.filter(hash => hash !== by.hash)
+        : own.filter(hash => tokenId(hash) === session)
+      return [ended.map(hash => event('token.revoked', by.user, { hash })), session === 'others' || ended.length > 0]
+    }, by)
+  }
+
+  /** Undefined if the token is unknown, revoked or expired. `client`: as in `Login`. */
+  session(token: string, client?: string): Session | undefined {
     if (!TOKEN.test(token)) return undefined
     const hash = hashOfToken(token)
     const found = this.#state.tokens.get(hash)
@@ -200,26 +210,18 @@ export class Accounts {
     if (found === undefined || isExpired(found, nowMs)) return undefined
     found.usedMs = nowMs
     const { user, abilities } = found
+    if (client !== undefined) this.#knownPairs.add(client, user)
     return { user, hash, token: found, abilities, groups: groupsOf(found, this.#state.users) }
   }
 
-  users(): ListedUser[] {
-    return [...this.#state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
-      .map(listed)
-  }
+  users(): ListedUser[] { return listedUsers(this.#state) }
 
-  tokens(): ListedToken[] {
-    const nowMs = this.#wallMs()
-    const { tokens, users } = this.#state
-    return [...tokens].filter(([, token]) => !isExpired(token, nowMs))
-      .map(([hash, token]) => {
-        const { user, abilities, issued, expires, name = null, usedMs } = token
-        const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
-        const { email } = users.get(user)!
-        const rights = { abilities: [...abilities], ...groupsIn(groupsOf(token, users)) }
-        return { id: tokenId(hash), email, name, ...rights, issued, expires, lastUsed }
-      })
-  }
+  tokens(): ListedToken[] { return listedTokens(this.#state, this.#wallMs()) }
+
+  emailOf({ user }: Session): string { return this.#state.users.get(user)?.email ?? '' }
+
+  /** The tokens of logins of the sender, and those that the operator gave. */
+  sessions(by: Session): OwnSession[] { return ownSessions(this.#state, by, this.#wallMs()) }
 
   #assertKnown(wanted: readonly string[] = []): void {
     const known = this.#abilities
@@ -235,9 +237,9 @@ export class Accounts {
     return [...numbers].map(number => names.nameOf(number)!)
   }
 
-  async #hash(email: string, password: string, isGone?: () => boolean): Promise<string> {
+  async #hash(email: string, password: string): Promise<string> {
     assertPassword(email, password)
-    return this.#hasher.hash(password, isGone)
+    return this.#hasher.hash(password)
   }
 
   #record<T>(
@@ -272,28 +274,18 @@ export class Accounts {
       const issued = new Date(nowMs).toISOString()
       const named = wanted.name === undefined ? {} : { name: wanted.name }
       const data = {
-        hash: hashOfToken(token), user: user.id, abilities, ...groupsIn(groups), issued, expires, ...named
+        hash: hashOfToken(token), user: user.id, abilities, ...groupsIn(groups), issued, expires, ...named,
+        ...by !== null && user.step !== undefined && { step: user.step }
       }
-      ended = by === null ? [] : this.#beyondBound(user.id, nowMs)
+      ended = by === null ? [] : beyondBound(this.#state, user.id, this.#tokensPerUser, nowMs)
       const { id, email, name } = user
       return [
         [...ended.map(hash => event('token.revoked', null, { hash })), event('token.issued', by, data)],
         { token, abilities: [...abilities], ...groupsIn(groups ?? user.groups), user: { id, email, name }, expires }
       ]
     })
-    for (const hash of ended) {
-      this.#warn(`${made?.user.email} has more than ${this.#tokensPerUser} tokens from logins: ` +
-        `${tokenId(hash)}, unused longest, has ended`)
-    }
+    const beyond = `${made?.user.email} has more than ${this.#tokensPerUser} tokens from logins`
+    for (const hash of ended) this.#warn(`${beyond}: ${tokenId(hash)}, the oldest, has ended`)
     return made
-  }
-
-  #beyondBound(user: number, nowMs: number): readonly string[] {
-    const own = [...this.#state.tokens]
-      .filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
-      .sort(([, a], [, b]) =>
-        (a.usedMs ?? 0) - (b.usedMs ?? 0) || Date.parse(a.issued) - Date.parse(b.issued))
-    const excess = Math.min(2, Math.max(0, own.length + 1 - this.#tokensPerUser))
-    return own.slice(0, excess).map(([hash]) => hash)
   }
 }

@@ -3,9 +3,10 @@ import { Failure } from '../errors.ts'
 import type { EncodedEvent, Event } from '../journal/journal.ts'
 import type { EntryTable } from './entries.ts'
 import {
-  changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type Entry, type EntryChanges, type EntryFields, type EntryRow
+  changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type EntryChanges, type EntryFields, type EntryRow
 } from './entry.ts'
 import type { GroupNames } from './groups.ts'
+import { purge, put } from './entry-changes.ts'
 import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
 import type { KnowledgeTable, Knower } from './knowledge.ts'
 import {
@@ -73,7 +74,11 @@ export interface Events extends KnowledgeEvents {
   'password.changed': Id & { readonly passwordHash: string }
   /** The same password at a higher cost. */
   'password.rehashed': Id & { readonly passwordHash: string }
-  'token.issued': KeptToken
+  /** A second factor, in base32; `step` is that of its first code. */
+  'factor.given': Id & { readonly factor: string, readonly step: number }
+  'factor.removed': Id
+  /** `step`: of the code that the login gave. */
+  'token.issued': KeptToken & { readonly step?: number | undefined }
   'token.revoked': { readonly hash: string }
   'tokens.revoked': { readonly user: number }
   'journal.begun': {}
@@ -98,7 +103,7 @@ interface EventType<D> {
 
 const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
-const USER = ['email', 'name', 'abilities', 'groups', 'passwordHash'] as const
+const USER = ['email', 'name', 'abilities', 'groups', 'passwordHash', 'hasNoPassword', 'factor', 'step'] as const
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 const PASSWORD = ['id', 'passwordHash'] as const
 
@@ -156,10 +161,10 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   ...KNOWLEDGE_TYPES,
   'user.added': {
     fields: ['id', ...USER],
-    reduce: (tables, { id, email, name, abilities, groups, passwordHash }) => {
-      assertNext(tables.users, id)
-      if (hasAddress(tables, email)) throw new Error(`user ${id} has another user's address`)
-      addUser(tables, { id, email, name, abilities, groups, passwordHash, passwords: 1 })
+    reduce: (tables, user) => {
+      assertNext(tables.users, user.id)
+      if (hasAddress(tables, user.email)) throw new Error(`user ${user.id} has another user's address`)
+      addUser(tables, user.id, user)
     }
   },
   'user.changed': {
@@ -179,7 +184,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: ['id'],
     reduce: ({ users, addresses, tokens }, { id }) => {
       const old = known(users, id)
-      users.set(id, { ...old, passwordHash: undefined })
+      users.set(id, { ...old, passwordHash: undefined, factor: undefined, step: undefined, isRemoved: true })
       dropAddress(addresses, old)
       endTokens(tokens, id)
     }
@@ -196,9 +201,18 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: PASSWORD,
     reduce: ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) }
   },
+  'factor.given': {
+    fields: ['id', 'factor', 'step'],
+    reduce: ({ users }, { id, factor, step }) => { users.set(id, { ...known(users, id), factor, step }) }
+  },
+  'factor.removed': {
+    fields: ['id'],
+    reduce: ({ users }, { id }) => { users.set(id, { ...known(users, id), factor: undefined, step: undefined }) }
+  },
   'token.issued': {
-    fields: TOKEN,
-    reduce: (tables, { hash, user, abilities, groups, issued, expires, name }, _timeMs, by) => {
+    fields: [...TOKEN, 'step'],
+    reduce: (tables, { hash, user, abilities, groups, issued, expires, name, step }, _timeMs, by) => {
+      if (step !== undefined) tables.users.set(user, { ...known(tables.users, user), step })
       // A user's tokens come from logins, all others from the operator.
       const isOfLogin = by !== null
       const more = { ...groups && { groups }, ...name !== undefined && { name }, ...isOfLogin && { isOfLogin } }
@@ -214,7 +228,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
       for (const [i, user] of kept.entries()) {
         const id = first + i
         if (user === null) tables.users.set(id, { id, ...REMOVED })
-        else addUser(tables, { id, ...user, passwords: 1 })
+        else addUser(tables, id, user)
       }
     }
   },
@@ -229,7 +243,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
 }
 
 /** After a compaction, only the number is left. */
-const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined, passwords: 1 }
+const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined, passwords: 1, isRemoved: true as const }
 
 const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
   fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
@@ -271,30 +285,16 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
   return value
 }
 
-function addUser({ users, addresses, names }: Tables, user: User): void {
-  users.set(user.id, user)
+function addUser({ users, addresses, names }: Tables, id: number, kept: KeptUser): void {
+  const { email, name, abilities, groups, passwordHash, factor, step } = kept
+  const user = { id, email, name, abilities, groups, passwordHash, passwords: 1, factor, step }
+  users.set(id, user)
   setAddress(addresses, user)
-  names.add(user.groups)
+  names.add(groups)
 }
 
 function addToken({ users, tokens, names }: Tables, hash: string, token: Token): void {
   known(users, token.user)
   tokens.set(hash, token)
   names.add(token.groups)
-}
-
-/** `setMs`: see `EntryTable.set`. */
-function put(
-  { entries, knowledge }: Tables, entry: Entry, old: Entry | undefined, setMs?: number, by?: Knower
-): void {
-  if (old?.password !== entry.password) knowledge.set(entry.id, by)
-  else if (old.status < entry.status || old.grupo !== entry.grupo) knowledge.renew(entry.id)
-  else if (old.status > entry.status) knowledge.settle(entry.id)
-  entries.set(entry, setMs)
-}
-
-function purge({ entries, knowledge, deletions }: Tables, id: number): void {
-  knowledge.forget(id)
-  deletions.delete(id)
-  entries.delete(id)
 }

@@ -34,7 +34,7 @@ export class Exposure {
     if (known !== undefined) return known
     const found = knowledge.knowers().filter(knower => typeof knower === 'number').filter(id => {
       const user = users.get(id)
-      const isThere = user?.passwordHash !== undefined && sees(user.groups, grupo)
+      const isThere = user !== undefined && user.isRemoved !== true && sees(user.groups, grupo)
       return !isThere || !this.#abilities.some(one => one === undefined || covers(user.abilities, one))
     })
     this.#outsiders.set(grupo, found)
@@ -87,6 +87,6 @@ function rowOf({ users }: State, knower: Knower, how: KnowerRow['how']): KnowerR
   if (typeof knower !== 'number') {
     return knower === 'host' ? { host: true, how } : { operator: knower.slice('operator:'.length), how }
   }
-  const { email = '', name = '', passwordHash } = users.get(knower) ?? {}
-  return { user: { id: knower, email, name }, how, ...passwordHash === undefined && { removed: true } }
+  const { email = '', name = '', isRemoved } = users.get(knower) ?? { isRemoved: true }
+  return { user: { id: knower, email, name }, how, ...isRemoved === true && { removed: true } }
 }

@@ -1,9 +1,10 @@
 /**
  * Password hashes: scrypt (RFC 7914) in PHC strings, base64 without padding. Two run at once: a flood of logins leaves
- * the service memory and threads. If too many wait, a random call gives way, so that nobody can keep all others out.
+ * the service memory and threads. Others wait in order: first those who are known, since only they can be told from a
+ * flood. The queue is bounded.
  */
 import { Buffer } from 'node:buffer'
-import { randomBytes, randomInt, scrypt, timingSafeEqual } from 'node:crypto'
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import { MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_HASHES } from '../limits.ts'
 
@@ -18,20 +19,21 @@ const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$
 /** UTF-8 has no bytes for half of a surrogate pair: all halves would hash alike. */
 export const LONE_SURROGATE: RegExp = /\p{Surrogate}/u
 
-interface Waiting {
-  readonly isGone: () => boolean
+interface Queued {
   readonly sinceMs: number
   readonly begin: () => void
   readonly reject: (error: Failure) => void
 }
 
-const STAYS = (): boolean => false
-
-/** Methods reject with `hashes-busy` if too many calls wait, or one waits too long. */
+/**
+ * Methods reject with `hashes-busy` if too many calls wait, or one waits too long. `isKnown`: see `KnownPairs`; the
+ * operator's calls are known.
+ */
 export class PasswordHasher {
   readonly #cost: ScryptCost
   readonly #dummy: string
-  readonly #waiting: Waiting[] = []
+  readonly #known: Queued[] = []
+  readonly #unknown: Queued[] = []
   #running = 0
 
   constructor(cost: ScryptCost = SCRYPT_COST) {
@@ -39,25 +41,25 @@ export class PasswordHasher {
     this.#dummy = format(cost, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES))
   }
 
-  async hash(password: string, isGone: () => boolean = STAYS): Promise<string> {
+  async hash(password: string, isKnown: boolean = true): Promise<string> {
     const salt = randomBytes(SALT_BYTES)
-    return format(this.#cost, salt, await this.#derive(password, salt, this.#cost, isGone))
+    return format(this.#cost, salt, await this.#derive(password, salt, this.#cost, isKnown))
   }
 
   /** Without a hash (no such user) it takes the same time. */
-  async verify(password: string, phc: string | undefined, isGone: () => boolean = STAYS): Promise<boolean> {
+  async verify(password: string, phc: string | undefined, isKnown: boolean = true): Promise<boolean> {
     const [, ln, r, p, salt, hash] = PHC.exec(phc ?? this.#dummy) ?? []
     if (hash === undefined) throw new Error('a stored password hash is not an scrypt PHC string')
     const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
     const expected = Buffer.from(hash, 'base64')
-    const found = await this.#derive(password, Buffer.from(salt!, 'base64'), cost, isGone)
+    const found = await this.#derive(password, Buffer.from(salt!, 'base64'), cost, isKnown)
     const isSame = found.length === expected.length && timingSafeEqual(found, expected)
     return isSame && phc !== undefined && !LONE_SURROGATE.test(password)
   }
 
-  async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, isGone: () => boolean): Promise<Buffer> {
+  async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, isKnown: boolean): Promise<Buffer> {
     if (this.#running < MAX_HASHES) this.#running++
-    else await this.#turn(isGone)
+    else await this.#turn(isKnown)
     try {
       const N = 2 ** ln
       return await new Promise((resolve, reject) => {
@@ -69,23 +71,26 @@ export class PasswordHasher {
     }
   }
 
-  #turn(isGone: () => boolean): Promise<void> {
-    if (this.#waiting.length >= MAX_HASH_QUEUE) {
-      const [dropped] = this.#waiting.splice(randomInt(this.#waiting.length), 1)
-      dropped!.reject(new Failure('hashes-busy', `${MAX_HASH_QUEUE} wait`))
-    }
-    return new Promise((begin, reject) => this.#waiting.push({ isGone, sinceMs: performance.now(), begin, reject }))
+  /** In a full queue, a known call takes the place of the last unknown one. */
+  #turn(isKnown: boolean): Promise<void> {
+    const isFull = this.#known.length + this.#unknown.length >= MAX_HASH_QUEUE
+    const dropped = isFull && isKnown ? this.#unknown.pop() : undefined
+    const busy = new Failure('hashes-busy', `${MAX_HASH_QUEUE} wait`)
+    if (isFull && dropped === undefined) return Promise.reject(busy)
+    dropped?.reject(busy)
+    const queue = isKnown ? this.#known : this.#unknown
+    return new Promise((begin, reject) => queue.push({ sinceMs: performance.now(), begin, reject }))
   }
 
   #endTurn(): void {
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const isLate = performance.now() - next.sinceMs > MAX_HASH_WAIT_MS
-      if (!isLate && !next.isGone()) return next.begin()
-      const why = isLate ? `it has waited ${MAX_HASH_WAIT_MS} ms` : 'the client is gone'
-      next.reject(new Failure('hashes-busy', why))
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      if (performance.now() - next.sinceMs <= MAX_HASH_WAIT_MS) return next.begin()
+      next.reject(new Failure('hashes-busy', `it has waited ${MAX_HASH_WAIT_MS} ms`))
     }
     this.#running--
   }
+
+  #next(): Queued | undefined { return this.#known.shift() ?? this.#unknown.shift() }
 }
 
 function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {

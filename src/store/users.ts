@@ -16,13 +16,21 @@ export interface User {
   readonly name: string
   readonly abilities: readonly string[]
   readonly groups?: Groups
-  /** A PHC string; undefined once removed. */
+  /** A PHC string; undefined for a user without a password, and for a removed one. */
   readonly passwordHash: string | undefined
   /** How many so far. */
   readonly passwords: number
+  readonly isRemoved?: true | undefined
+  /** The secret of the second factor, in base32, and the step of the last code. */
+  readonly factor?: string | undefined
+  readonly step?: number | undefined
 }
 
-export type KeptUser = Pick<User, 'email' | 'name' | 'abilities' | 'groups'> & { readonly passwordHash: string }
+/** `hasNoPassword` instead of a hash: older versions would take the user for a removed one. */
+export type KeptUser = Pick<User, 'email' | 'name' | 'abilities' | 'groups' | 'factor' | 'step'> & {
+  readonly passwordHash?: string | undefined
+  readonly hasNoPassword?: true | undefined
+}
 
 /** The token itself is kept nowhere. Each change of what it allows makes a new record: see `Session.token`. */
 export interface Token {
@@ -105,7 +113,9 @@ export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { em
 const RIGHTS: ShapeOf<{ name: string | undefined, abilities: Abilities, groups: GivenGroups }> =
   { name: optional(text), abilities: optional(texts), groups: optional(groupList) }
 export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
-export const USER_SHAPE: typeof PASSWORD_SHAPE & typeof RIGHTS = { ...PASSWORD_SHAPE, ...RIGHTS }
+/** Without a password: the user can log in by a trusted proxy alone. */
+export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> =
+  { ...CHANGE_SHAPE, password: optional(newPassword) }
 export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =
   { ...CHANGE_SHAPE, ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
 

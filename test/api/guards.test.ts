@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { parseAddressSet } from '../../src/http/client.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
-import { entryRoutes, sessionRoutes } from '../../src/http/routes.ts'
+import { entryRoutes } from '../../src/http/routes.ts'
+import { sessionRoutes } from '../../src/http/session-routes.ts'
 import type { PartContext } from '../../src/part.ts'
 import { PARTS, readSettings, SETTINGS } from '../../src/settings.ts'
 import { startProtected } from '../support/accounts.ts'
@@ -34,7 +35,8 @@ test('a request waits for what others wrote, unless it is a GET that needs no to
 
 /** What spares a route a guard. Every other route has none of it. */
 const SPARED: { readonly [operation: string]: readonly string[] } = {
-  login: ['isPublic'], logout: ['takesAnyToken'], page: ['isPublic'], openapi: ['isPublic'],
+  login: ['isPublic'], logout: ['takesAnyToken'], changeOwnPassword: ['takesAnyToken'], ownSessions: ['takesAnyToken'],
+  endOwnSessions: ['takesAnyToken'], page: ['isPublic'], openapi: ['isPublic'],
   health: ['isPublic', 'allowsHttp'], live: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'], status: ['isPublic']
 }
 
@@ -46,7 +48,7 @@ test('a route is spared a guard only where this table says so', async t => {
   const opened = await Promise.all(PARTS.map(async part => await part.open?.(context) ?? {}))
   atEnd(t, () => { for (const part of opened) part.close?.() })
   const routes = [
-    ...entryRoutes(store), ...sessionRoutes(accounts, 0, undefined),
+    ...entryRoutes(store), ...sessionRoutes(accounts, { loginLimit: 0, ttlMinutes: undefined }),
     ...opened.flatMap(({ routes = [] }) => [...routes])
   ]
   assert.ok(routes.length >= 7)

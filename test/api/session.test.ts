@@ -4,8 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { TOKEN_SWEEP_MS } from '../../src/limits.ts'
 import { event } from '../../src/store/events.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
-import { until } from '../support/program.ts'
-import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
+import type { RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
 const NO_LIMIT = { 'login-limit': '0' }
@@ -81,26 +80,6 @@ const FAULTS: readonly (readonly [unknown, Record<string, string>])[] = [
     { password: 'The password field must not be greater than 1024 characters.' }
   ]
 ]
-
-test('a login that waits is checked though its client has ended its side, and is given up once that is gone', async t => {
-  const started = await startProtected(t, { ...NO_LIMIT, 'access-log': 'on' })
-  const { url, accessLines } = started
-  // An unknown user's check takes as long as a new hash; the users of this test have cheap ones.
-  const others = Array.from({ length: 6 }, () => login(t, url, 'unknown@example.org', PASSWORD))
-  await Promise.race(others)
-  const [ended, gone] = [await connectRaw(t, url, { allowHalfOpen: true }), await connectRaw(t, url)]
-  const body = JSON.stringify({ email: ANA, password: PASSWORD })
-  for (const client of [ended, gone]) await client.send(message('POST', '/api/login', body))
-  ended.finish()
-  // What comes in the same turn as a reset looks like the end of one side (libuv): so the service has read it before.
-  for (let n = 0; n < 5; n++) await new Promise(resolve => setTimeout(resolve, 10))
-  gone.reset()
-  assert.equal((await ended.answer()).status, 200)
-  for (const other of await Promise.all(others)) assert.equal(other.status, 401)
-  await until('the end of all', () => accessLines.length === 8)
-  assert.deepEqual(accessLines.map(line => JSON.parse(line).status).sort(), [200, 401, 401, 401, 401, 401, 401, 499])
-  assert.equal(started.service.accounts!.tokens().length, 1, 'nobody has the token of who has gone')
-})
 
 test('§5.3, §5.5 the answer to a login says when its token ends', async t => {
   const beforeMs = Date.now()

@@ -5,9 +5,8 @@ import type { DurableJournal } from '../../src/journal/journal.ts'
 import { historyReader, type Change } from '../../src/parts/extra/history.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { forOperator } from '../../src/parts/operator/socket/operator-changes.ts'
-import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import { freshStore } from '../support/compose.ts'
-import { journalBytes, linesOf } from '../support/journal.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
 import { send, startService, type Started } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
@@ -16,8 +15,7 @@ const ROUTES = [
   ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
   ['olderDeletedPasswords', 'GET', '/api/deletedPasswords/1', 'password:deleted', undefined],
   ['restorePassword', 'POST', '/api/restorePassword/1', 'password:restore', undefined],
-  ['historyPassword', 'GET', '/api/historyPassword/1', 'password:history', undefined],
-  ['changeOwnPassword', 'POST', '/api/changeOwnPassword', 'account:password', { password: PASSWORD, newPassword: 'another long password' }]
+  ['historyPassword', 'GET', '/api/historyPassword/1', 'password:history', undefined]
 ] as const
 const NO_PAGE = !('page' in SETTINGS) && 'there is no page'
 const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
@@ -93,10 +91,9 @@ test('a history names who has created, changed, deleted and restored an entry', 
   assert.deepEqual(later.json.history.map(({ by }: { by: string }) => by), ['#1', '#1', '#1', '#1'], 'a removed user is a number')
 })
 
-test('a journal in memory has no history, and the open configuration no password of one’s own', async t => {
+test('a journal in memory has no history', async t => {
   const { url } = await filled(t, { journal: 'memory' })
   assert.equal((await send(url, 'GET', '/api/historyPassword/1')).status, 404)
-  assert.equal((await send(url, 'POST', '/api/changeOwnPassword', {})).status, 404)
 })
 
 test('one history is read at a time, and others are answered meanwhile', async t => {
@@ -136,49 +133,6 @@ test('what ABILITIES says of deletedPasswords holds for both of its paths, unles
     const answers = await Promise.all(['', '/1'].map(rest => call(t, started.url, 'GET', `/api/deletedPasswords${rest}`, { token })))
     assert.deepEqual(answers.map(({ status }) => status), expected, abilities)
   }
-})
-
-test('one’s own password is changed with the current one only, which ends all tokens; tries are limited', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '5' })
-  const token = await tokenOf(started)
-  const change = (password: string, newPassword: string): ReturnType<typeof call> =>
-    call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body: { password, newPassword } })
-  assert.deepEqual(JSON.parse((await change('wrong', 'another long password')).text).errors, { password: ['The current password is not correct.'] })
-  for (const [weak, why] of [
-    ['short', /^The newPassword field must be at least 12 characters.$/], [ANA.toUpperCase(), /^The newPassword field must not be made of/],
-    ['\ud801'.repeat(12), /^The newPassword field must be Unicode without halves of surrogate pairs.$/]
-  ] as const) {
-    const { status, text } = await change(PASSWORD, weak)
-    assert.equal(status, 400)
-    assert.match(JSON.parse(text).errors.newPassword[0], why)
-  }
-  assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text), { message: 'contraseña cambiada', status: 200 })
-  assert.equal(started.service.accounts!.tokens().length, 0)
-  const types = linesOf(journalBytes(started.folder)).slice(-2).map(line => JSON.parse(line)).map(({ type, by }) => [type, by])
-  assert.deepEqual(types, [['token.issued', null], ['password.changed', 1]], 'it is the change of that user, and no token was issued for it')
-  const login = (password: string): ReturnType<typeof call> =>
-    call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
-  assert.deepEqual([(await login(PASSWORD)).status, (await login('another long password')).status], [401, 200])
-  const fresh = await tokenOf(started)
-  const again = await call(t, started.url, 'POST', '/api/changeOwnPassword', { token: fresh, body: { password: 'x', newPassword: 'y' } })
-  assert.equal(again.status, 429)
-})
-
-test('one’s own password is not changed by a token that is revoked while the current one is checked', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on' })
-  const token = await tokenOf(started)
-  const body = { password: PASSWORD, newPassword: 'another long password' }
-  const accounts = started.service.accounts!
-  const changePassword = accounts.changePassword.bind(accounts)
-  const begun = new Promise<void>(resolve => {
-    accounts.changePassword = (...given) => { resolve(); return changePassword(...given) }
-  })
-  const change = call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body })
-  await begun
-  await accounts.revokeToken(accounts.tokens()[0]!.id)
-  assert.equal((await change).status, 503, 'and what is asked again is refused')
-  const login = (password: string): ReturnType<typeof call> => call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
-  assert.deepEqual([(await login(PASSWORD)).status, (await login(body.newPassword)).status], [200, 401])
 })
 
 test('the deleted entries are as many as a mebibyte takes, and one at least; older ones are given below an id', async t => {

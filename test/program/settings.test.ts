@@ -26,7 +26,8 @@ const ABILITIES = {
   listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
   updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
   olderDeletedPasswords: 'password:deleted',
-  oneTimeCode: 'password:read', restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', changeOwnPassword: 'account:password'
+  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', oneTimeCode: 'password:read',
+  changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined
 }
 
 const CASES: { readonly [N in Name]: Case } = {

@@ -89,7 +89,7 @@ for (const groups of LISTS) {
     await store.accounts.addUser('all@example.org', undefined, ['*'], PASSWORD)
     for (const email of [ANA, BOB]) await sessionOf(store, email)
     await sessionOf(store, 'all@example.org', groups)
-    const login = await store.accounts.login(ANA, PASSWORD, undefined)
+    const login = await store.accounts.login({ email: ANA, password: PASSWORD, client: '' }, undefined)
     assert.deepEqual(login?.groups, expected)
     const compacted = world.open()
     world.records.splice(0)

@@ -65,7 +65,7 @@ test('what is no scrypt PHC string is a broken invariant', async () => {
   for (const phc of wrong) await assert.rejects(cheap().verify('x', phc), /not an scrypt PHC string/)
 })
 
-test('two are computed at once; if all places are taken, one at random gives way to each further one', async t => {
+test('two are computed at once', async t => {
   assert.equal(MAX_HASHES, 2)
   const running = new Set<number>()
   let most = 0
@@ -75,42 +75,39 @@ test('two are computed at once; if all places are taken, one at random gives way
   }).enable()
   t.after(() => { hook.disable() })
   const hasher = new PasswordHasher({ ln: 10, r: 8, p: 1 })
-  const [more, places] = [20, MAX_HASHES + MAX_HASH_QUEUE]
-  const busy: number[] = []
-  const done: number[] = []
-  const refuse = (error: unknown, i: number): void => {
-    assert.ok(error instanceof Failure && error.code === 'hashes-busy', String(error))
-    assert.equal(done.length, 0, 'it is turned away at once and not after a wait')
-    busy.push(i)
-  }
-  await Promise.all(Array.from({ length: places + more }, (_, i) =>
-    hasher.hash(`password ${i}`).then(() => { done.push(i) }, error => refuse(error, i))))
-  assert.deepEqual([most, busy.length, done.length], [2, more, places])
-  assert.ok(busy.some(i => i < places), 'some that waited gave way')
-  assert.ok(done.some(i => i >= places), 'some that came to a full queue had their turn')
-  await Promise.all([hasher.hash('later'), hasher.verify('later', undefined)])
+  await Promise.all(Array.from({ length: 20 }, (_, i) => hasher.hash(`password ${i}`, i % 2 === 0)))
   assert.equal(most, 2)
 })
 
-test('hashes that wait have their turn in order', async () => {
+/** How each call ended, in this order: its place in the order of ends, or `busy`. */
+async function endsOf(calls: readonly boolean[]): Promise<readonly (number | 'busy')[]> {
   const hasher = cheap()
-  // A hash asks whether its client is gone when its turn comes. The order in which two threads end says nothing.
-  const turns: number[] = []
-  await Promise.all(Array.from({ length: 20 }, (_, i) => hasher.hash('x', () => { turns.push(i); return false })))
-  assert.deepEqual(turns, Array.from({ length: 20 - MAX_HASHES }, (_, i) => i + MAX_HASHES))
+  let ended = 0
+  return Promise.all(calls.map(isKnown => hasher.verify('x', undefined, isKnown).then(() => ended++, error => {
+    assert.ok(error instanceof Failure && error.code === 'hashes-busy', String(error))
+    return 'busy' as const
+  })))
+}
+
+test('of the calls that wait the known ones come first, each kind in order', async () => {
+  const calls = Array.from({ length: MAX_HASHES + 40 }, (_, i) => i % 4 === 3)
+  const ends = (await endsOf(calls)).slice(MAX_HASHES) as readonly number[]
+  const waited = calls.slice(MAX_HASHES)
+  const [known, unknown] = [true, false].map(is => ends.filter((_, i) => waited[i] === is))
+  // Two threads end in any order of the two.
+  for (const kind of [known!, unknown!]) for (const [i, end] of kind.slice(2).entries()) assert.ok(end > kind[i]!, ends.join())
+  assert.ok(Math.max(...known!) <= Math.min(...unknown!) + 1, ends.join())
 })
 
-test('a client that is gone loses its turn, and its place with it', async () => {
-  const hasher = cheap()
-  let gone = 0
-  const dead = Array.from({ length: MAX_HASHES + MAX_HASH_QUEUE }, () => {
-    const asked = hasher.hash('x', () => true)
-    return asked.catch(error => { assert.equal(error.code, 'hashes-busy'); gone++ })
-  })
-  await Promise.race(dead.slice(0, MAX_HASHES))
-  await hasher.hash('x')
-  assert.equal(gone, MAX_HASH_QUEUE)
-  await Promise.all(dead)
+test('in a full queue an unknown call is refused; a known one takes the place of the last unknown one', async () => {
+  const full = Array<boolean>(MAX_HASHES + MAX_HASH_QUEUE).fill(false)
+  const busyIn = async (...later: readonly boolean[]): Promise<readonly number[]> =>
+    (await endsOf([...full, ...later])).flatMap((end, i) => end === 'busy' ? [i] : [])
+  const last = full.length - 1
+  assert.deepEqual(await busyIn(false, false), [last + 1, last + 2])
+  assert.deepEqual(await busyIn(true, true, false), [last - 1, last, last + 3])
+  const known = Array<boolean>(MAX_HASH_QUEUE + 1).fill(true)
+  assert.deepEqual((await busyIn(...known)).at(-1), last + 1 + MAX_HASH_QUEUE, 'a known one, too, if all that wait are known')
 })
 
 test('a hash that cannot be computed gives its place back', async () => {

@@ -12,6 +12,7 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 const TYPES: { readonly [name: string]: (value: unknown) => boolean } = {
   array: Array.isArray,
   integer: Number.isInteger,
+  boolean: value => typeof value === 'boolean',
   null: value => value === null,
   number: value => typeof value === 'number',
   object: isObject,

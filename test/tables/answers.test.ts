@@ -125,7 +125,7 @@ function refusals(): Row[] {
 }
 
 /** Every way but those that need a service in trouble. `token` may do everything, `reader` only read. */
-function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: string): Row[] {
+function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: string, own?: string): Row[] {
   const may = token === undefined ? [] : [bearer(token)]
   const ok = { fields: [...fields, ...may] }
   const rows = [
@@ -166,7 +166,9 @@ function ways({ limit, fields, hasOrigins }: Place, token?: string, reader?: str
       row('a login', 200, 'POST', '/api/login', { fields, body: login(PASSWORD) }),
       row('a login that fails', 401, 'POST', '/api/login', { fields, body: login('wrong'), has: ['no challenge'] }),
       row('another password of one\'s own', 400, 'POST', '/api/changeOwnPassword',
-        { ...ok, body: JSON.stringify({ password: 'wrong', newPassword: 'battery staple horse correct' }) }),
+        { fields: [...fields, bearer(own!)], body: JSON.stringify({ password: 'wrong', newPassword: 'battery staple horse correct' }) }),
+      row('the own sessions', 200, 'GET', '/api/ownSessions', { fields: [...fields, bearer(own!)] }),
+      row('the end of a session that is none', 404, 'POST', '/api/endOwnSessions', { fields: [...fields, bearer(own!)], body: '{"session":"none"}' }),
       row('a login without an address', 400, 'POST', '/api/login', { fields, body: '{}' }),
       row('a logout', 200, 'POST', '/api/logout', { fields: [...fields, bearer(reader!)] })
     )
@@ -188,6 +190,11 @@ function assertRows(paths: { readonly [path: string]: object }, rows: readonly R
       assert.ok(asked.some(one => pattern.test(one)), `${method} ${path} has no row in this table`)
     }
   }
+}
+
+/** Past the limits of logins. */
+async function loginOf({ service }: Started): Promise<string> {
+  return (await service.accounts!.login({ email: ANA, password: PASSWORD, client: '' }, undefined))!.token
 }
 
 const FLAGS = { 'extra-routes': 'on', 'max-body-bytes': '2000' }
@@ -217,7 +224,7 @@ for (const [name, start] of Object.entries(PLACES)) {
     const [place, started] = await start(t)
     for (const usuario of ['u', 'v']) await createEntry(started.service.store, { password: 'p', sistema: 's', usuario, otp: 'JBSWY3DPEHPK3PXP' }, null)
     const isProtected = started.service.accounts !== undefined
-    const tokens = isProtected ? [await tokenOf(started), await tokenOf(started, ANA, ['password:read'])] : []
+    const tokens = isProtected ? [await tokenOf(started), await tokenOf(started, ANA, ['password:read']), await loginOf(started)] : []
     // A token is looked at before a body: what breaks in a body is refused for that.
     const rows = [...ways(place, ...tokens), ...isProtected ? [] : refusals()]
     for (const one of rows) {

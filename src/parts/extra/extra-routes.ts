@@ -1,14 +1,9 @@
 /** The routes of this part, guarded and limited like the contract's. */
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
-import { RateLimit } from '../../http/rate-limit.ts'
-import { route, type Call } from '../../http/route.ts'
-import type { CoreSettings } from '../../core-settings.ts'
-import { invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { textUpTo } from '../../store/validate.ts'
-import { MAX_LOGIN_PASSWORD_LENGTH, MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { passwordFault } from '../../store/password-rules.ts'
-import { covers, PASSWORD_SHAPE, type Session } from '../../store/users.ts'
-import type { Accounts } from '../../store/accounts.ts'
+import type { Call } from '../../http/route.ts'
+import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
+import { covers, type Session } from '../../store/users.ts'
 import { ENTRY_FIELDS, EXAMPLE, FIELDS, OPEN_FIELDS, openFieldsOf } from '../../store/entry.ts'
 import { EqualPasswords } from '../../store/equal-passwords.ts'
 import { Exposure } from '../../store/exposure.ts'
@@ -25,15 +20,13 @@ import { knowledgeRoute } from './knowledge-route.ts'
 import { isPackable, packer } from './packing.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
-const CHANGED = messageReply(200, 'contraseña cambiada')
-const WRONG = invalid({ password: ['The current password is not correct.'] })
 
 /** Unless the first value in an answer is larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** A history needs a journal in a file, a change of password needs logins. */
+/** A history needs a journal in a file. */
 export function extraRoutes(
-  { store, accounts, journal, settings }: PartContext<object>
+  { store, journal, settings }: PartContext<object>
 ): readonly DescribedRoute[] {
   const unknownId = unknownIdIn(store)
   const { state } = store
@@ -94,7 +87,6 @@ export function extraRoutes(
   ]
   routes.push(knowledgeRoute(store, equals, readsAll))
   if (journal !== undefined && journal.location().endpoints === undefined) routes.push(...historyRoutes(store, journal))
-  if (accounts !== undefined) routes.push({ ...ownPasswordRoute(store, accounts, settings), description: OWN_PASSWORD })
   return routes
 }
 
@@ -108,21 +100,6 @@ function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary',
 function deletedReply(store: Store, id: number, session: Session | undefined): Reply {
   const entries = deletedBelow(store.state, id, MAX_ANSWER_BYTES, session?.groups)
   return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
-}
-
-function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: CoreSettings): DescribedRoute {
-  return route({
-    operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword',
-    // As for a login: the holder of a token must not find the password by trying.
-    limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit),
-    shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
-    storingFailed: 'Error changing password',
-    handle: async ({ body: { password, newPassword }, session, isGone }) => {
-      const fault = passwordFault(newPassword, store.state.users.get(session!.user)?.email ?? '', 'newPassword')
-      if (fault !== undefined) return invalid({ newPassword: [fault] })
-      return await accounts.changePassword(session!, password, newPassword, isGone) ? CHANGED : WRONG
-    }
-  })
 }
 
 const IDS = { unknown: 999_999_999 }
@@ -191,11 +168,4 @@ const RESTORE: RouteDescription = {
   description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`, or a page.',
   ids: { restored: 1, ...IDS }, honoursIfMatch: true,
   answers: { restored: RESTORED, unknown: UNKNOWN }
-}
-const OWN_PASSWORD: RouteDescription = {
-  tag: 'extra', summary: 'Changes the password of the user whose token it is.',
-  description: 'All tokens of the user end. Served where `EXTRA_ROUTES=on` and `AUTH=bearer`.',
-  body: { type: 'object', required: ['password', 'newPassword'], properties: { password: TEXT, newPassword: TEXT } },
-  bodies: { changed: { password: 'correct horse battery staple', newPassword: 'battery staple horse correct' } },
-  answers: { changed: CHANGED, wrong: WRONG }
 }

@@ -6,5 +6,5 @@ import type { State } from '../../store/state.ts'
 export function nameOf({ users }: Pick<State, 'users'>, by: Knower): string {
   if (typeof by !== 'number') return by
   const user = users.get(by)
-  return user?.passwordHash === undefined ? `#${by}` : user.email
+  return user === undefined || user.isRemoved === true ? `#${by}` : user.email
 }

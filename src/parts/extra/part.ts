@@ -1,4 +1,4 @@
-/** Routes beyond the contract: open list, deleted entries, histories, a user's own password. */
+/** Routes beyond the contract: open list, deleted entries, histories. */
 import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Route } from '../../http/route.ts'
 import type { Part } from '../../part.ts'
@@ -16,7 +16,7 @@ const FOR_PAGE: ReadonlySet<string> =
 export const extra: Part<ExtraSettings> = {
   settings: {
     extraRoutes: setting('on|off', false, parseSwitch,
-      'Whether routes beyond the contract are served: histories and a change of one’s own password; without a page, ' +
+      'Whether routes beyond the contract are served: histories; without a page, ' +
       'also the list without secrets, one-time codes and deleted entries, which a page always needs.')
   },
   abilities: {
@@ -29,8 +29,7 @@ export const extra: Part<ExtraSettings> = {
     historyPassword: 'password:history',
     formerPassword: 'historyPassword',
     // Whoever may read histories knows who set which password.
-    whoKnows: 'entry:knowledge',
-    changeOwnPassword: 'account:password'
+    whoKnows: 'entry:knowledge'
   },
   open: async context => {
     const { settings } = context

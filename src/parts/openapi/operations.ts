@@ -1,7 +1,9 @@
 /** The words, bodies and example answers of each operation of the contract. */
 import { UNKNOWN } from '../../http/routes.ts'
 import { TEXTS } from '../../contract.ts'
-import { invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { FORBIDDEN, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { PASSWORD_CHANGED, SESSIONS_ENDED, UNKNOWN_SESSION, WRONG_PASSWORD } from '../../http/session-routes.ts'
+import { MAX_CODE_LENGTH } from '../../limits.ts'
 import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS, type EntryField } from '../../store/entry.ts'
 import type { RouteDescription, Schema } from '../described-route.ts'
 
@@ -51,6 +53,7 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
 const ENTRY = { id: 1, ...EXAMPLE, status: 1 }
 const CHANGE = { password: 'N0va' }
 const LOGIN = { email: 'ana@example.org', password: 'correct horse battery staple' }
+const SESSION = { id: '1f0c9e3a77b2', name: 'login', issued: '2026-01-31T12:00:00.000Z', current: true }
 const UNKNOWN_ID = 999_999_999
 const TAG = ['ETag', '"1"']
 
@@ -96,7 +99,10 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   },
   login: {
     tag: 'session', summary: 'Log in', description: 'Issues a token for an e-mail address and its password.',
-    body: form({ email, password: { ...text, maxLength: 1024 } }),
+    body: { ...form({ email, password: { ...text, maxLength: 1024 } }), properties: {
+      email, password: { ...text, maxLength: 1024 },
+      code: { ...text, maxLength: MAX_CODE_LENGTH, description: 'Of the second factor, if the user has one.' }
+    } },
     bodies: { loggedIn: LOGIN, invalidCredentials: { ...LOGIN, password: 'wrong' } },
     answers: {
       loggedIn: jsonReply(200, {
@@ -120,6 +126,33 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   logout: {
     tag: 'session', summary: 'Log out', description: 'Revokes the token that the request carries.',
     answers: { loggedOut: messageReply(200, TEXTS.loggedOut) }
+  },
+  changeOwnPassword: {
+    tag: 'session', summary: 'Change the password of the user whose token it is',
+    description: 'With a token of a login. All tokens of the user end.',
+    body: form({ password: { ...text, maxLength: 1024 }, newPassword: { ...text, maxLength: 1024 } }),
+    bodies: { changed: { password: LOGIN.password, newPassword: 'battery staple horse correct' } },
+    answers: {
+      forbidden: FORBIDDEN, wrong: WRONG_PASSWORD, missing: each('is required', 'password', 'newPassword'),
+      malformed: each('must be a string', 'password', 'newPassword'), changed: PASSWORD_CHANGED
+    }
+  },
+  ownSessions: {
+    tag: 'session', summary: 'List the tokens of the user whose token it is',
+    description: 'With a token of a login. `name` is `login`, or the name that the operator gave the token.',
+    answers: { sessions: jsonReply(200, { sessions: [SESSION], status: 200 }), forbidden: FORBIDDEN },
+    schemas: { sessions: closed({ sessions: { type: 'array', items: closed({
+      id: text, name: text, issued: text, current: { type: 'boolean' }
+    }) }, status: { const: 200 } }) }
+  },
+  endOwnSessions: {
+    tag: 'session', summary: 'End tokens of the user whose token it is',
+    description: 'With a token of a login. `session` is an id of `ownSessions`, or `others`: all but this one.',
+    body: form({ session: text }), bodies: { ended: { session: 'others' }, unknownSession: { session: 'none' } },
+    answers: {
+      ended: SESSIONS_ENDED, unknownSession: UNKNOWN_SESSION, forbidden: FORBIDDEN,
+      missing: each('is required', 'session'), malformed: each('must be a string', 'session')
+    }
   },
   openapi: {
     tag: 'service', summary: 'Describe the interface', description: 'This description.',

@@ -2,6 +2,7 @@
 import { parseMinutes } from '../../../core-settings.ts'
 import { addressOf, email as emailRule } from '../../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
+import { newFactor, stepOfCode } from '../../../store/logins.ts'
 import { passwordFault } from '../../../store/password-rules.ts'
 import { ANY_ABILITY } from '../../../store/users.ts'
 import { counted } from '../../../log.ts'
@@ -11,6 +12,7 @@ import type { NewGroups } from '../../operation.ts'
 const PASSWORD_STDIN = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' }
 }
+const ISSUER = 'Password Entry Service'
 const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
 const GROUPS = {
   groups: { value: 'A,B', help: 'the groups whose entries it sees; an empty text for none' }
@@ -96,10 +98,37 @@ async function revokeAll({ store, terminal }: Context, email: string): Promise<v
   terminal.show({ email, done: 'all tokens revoked' }, `${email}: all tokens revoked`)
 }
 
+/** Any program for one-time codes takes the secret or the address. */
+async function secondFactor(context: Context): Promise<void> {
+  const { store, positionals: [email = ''], flags, terminal } = context
+  if (flags['remove'] === true) {
+    await store.ask('removeFactor', { email })
+    return terminal.show({ email, done: 'second factor removed' }, `${email}: second factor removed`)
+  }
+  await assertUser(store, email, true)
+  await store.close() // a service may start while the code is typed
+  const factor = newFactor()
+  const label = `${encodeURIComponent(ISSUER)}:${encodeURIComponent(email)}`
+  terminal.note(`secret     ${factor.replace(/(.{4})(?=.)/g, '$1 ')}`)
+  terminal.note(`address    otpauth://totp/${label}?secret=${factor}&issuer=${encodeURIComponent(ISSUER)}`)
+  terminal.note('Put one of the two into the user’s program for one-time codes; they are not shown again.')
+  let code = await terminal.line('first code: ')
+  while (terminal.isInteractive && stepOfCode(factor, undefined, code, Date.now()) === undefined) {
+    terminal.note('that is not the present code; if it goes on so, one of the two clocks is wrong')
+    code = await terminal.line('first code: ')
+  }
+  await store.ask('giveFactor', { email, factor, code })
+  terminal.show({ email, done: 'second factor given' },
+    `${email}: second factor given; logins ask for a code from now on, existing tokens stay`)
+}
+
 export const COMMANDS: readonly Command[] = [
   {
     name: 'user add', positionals: ['EMAIL'], mayBegin: true,
-    options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...RIGHTS, ...PASSWORD_STDIN },
+    options: {
+      name: { value: 'N', help: 'the name that logins are answered with' }, ...RIGHTS, ...PASSWORD_STDIN,
+      'no-password': { help: 'the user has no password, and cannot log in by one' }
+    },
     help: 'adds a user, whose password it asks for; without --abilities the user may do everything, without --groups ' +
       'with all entries',
     examples: [
@@ -108,7 +137,12 @@ export const COMMANDS: readonly Command[] = [
     run: async context => {
       const { positionals: [email = ''], terminal } = context
       const given = { name: nameOf(context), abilities: abilitiesOf(context), groups: groupsOf(context) }
-      const user = await context.store.ask('addUser', { email, ...given, password: await newPassword(context, false) })
+      const isWithout = context.flags['no-password'] === true
+      if (isWithout && context.flags['password-stdin'] === true) {
+        throw new UsageError('--no-password and --password-stdin do not go together')
+      }
+      const password = isWithout ? undefined : await newPassword(context, false)
+      const user = await context.store.ask('addUser', { email, ...given, password })
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
       const where = user.groups === undefined ? '' : `, in the groups: ${user.groups.join(', ') || 'none'}`
       terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}${where}`)
@@ -140,6 +174,13 @@ export const COMMANDS: readonly Command[] = [
       await store.close() // nobody waits for the lock while this is printed
       terminal.list(users, 'no users', {}, ALL)
     }
+  },
+  {
+    name: 'user second-factor', positionals: ['EMAIL'],
+    options: { remove: { help: 'take it away: the password alone is enough then' } },
+    help: 'gives a user one-time codes for logins: shows a secret and asks for a first code',
+    examples: ['user second-factor ana@example.org', 'user second-factor ana@example.org --remove'],
+    run: secondFactor
   },
   {
     name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,

@@ -50,8 +50,8 @@ class Since {
 
 function nameOf({ users }: State, knower: Knower): string {
   if (typeof knower !== 'number') return knower
-  const { email = '', passwordHash } = users.get(knower) ?? {}
-  return `${email === '' ? `#${knower}` : email}${passwordHash === undefined ? ' (removed)' : ''}`
+  const { email = '', isRemoved } = users.get(knower) ?? { isRemoved: true }
+  return `${email === '' ? `#${knower}` : email}${isRemoved === true ? ' (removed)' : ''}`
 }
 
 /** Whom a word means; an address, all users who had it. Undefined: nobody. */

@@ -27,7 +27,7 @@ const TRIES = 5
 
 function shown({ data }: JournalRecord, reveals: boolean): string {
   return JSON.stringify(data, (name, value) =>
-    (['password', 'notas'].includes(name) && !reveals) || name === 'passwordHash' ? HIDDEN : value)
+    (['password', 'notas'].includes(name) && !reveals) || ['passwordHash', 'factor'].includes(name) ? HIDDEN : value)
 }
 
 /** Throws if the journal is not what its service has. */
@@ -211,7 +211,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     terminal.warn(`the journal is in the file ${path}, which no service with JOURNAL=${store.settings.journal} uses: ` +
       'journal copy --to etcd copies it there')
   }
-  const users = [...state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
+  const users = [...state.users.values()].filter(({ isRemoved }) => isRemoved !== true)
     .map(({ email }) => email)
   const asOf = state.recorded
   const next = Math.max(state.entries.size + 1, nextId)

@@ -98,8 +98,8 @@ function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void
 
 /** Of other removed users only the ids are kept. */
 function * knowingRemoved({ users, knowledge }: State): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
-  for (const { id, email, name, passwordHash } of users.values()) {
-    if (passwordHash === undefined && email !== '' && knowledge.knowsAny(id)) yield { id, email, name }
+  for (const { id, email, name, isRemoved } of users.values()) {
+    if (isRemoved === true && email !== '' && knowledge.knowsAny(id)) yield { id, email, name }
   }
 }
 
@@ -121,8 +121,9 @@ function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
   for (const user of users.values()) yield keptUser(user)
 }
 
-function keptUser({ email, name, abilities, groups, passwordHash }: User): KeptUser | null {
-  return passwordHash === undefined ? null : { email, name, abilities, ...groups && { groups }, passwordHash }
+function keptUser({ id: _, passwords: __, isRemoved, passwordHash, ...kept }: User): KeptUser | null {
+  if (isRemoved === true) return null
+  return { ...kept, ...passwordHash === undefined ? { hasNoPassword: true } : { passwordHash } }
 }
 
 function keptTokens({ tokens }: State): readonly KeptToken[] {

@@ -36,6 +36,8 @@ export const PROOFS: { readonly [T in keyof Events]: (data: Events[T]) => Proof 
   'users.kept': ({ first }) => ({ users: first - 1 }),
   'password.changed': changesUser,
   'password.rehashed': changesUser,
+  'factor.given': changesUser,
+  'factor.removed': changesUser,
   'token.issued': ({ user }) => ({ users: user, needs: user }),
   'token.revoked': nothing,
   'tokens.revoked': ({ user }) => ({ users: user }),

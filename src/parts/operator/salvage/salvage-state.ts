@@ -95,7 +95,7 @@ export class Salvaging {
     this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
   }
 
-  #hasUser(id: number): boolean { return this.state.users.get(id)?.passwordHash !== undefined }
+  #hasUser(id: number): boolean { return (this.state.users.get(id) ?? { isRemoved: true }).isRemoved !== true }
 
   /** At the time of the newest record. */
   apply({ type, by, data }: Event): void { this.state.apply({ seq: 0, time: this.until!, type, by, data }) }

@@ -79,7 +79,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   addUser: {
     shape: USER_SHAPE,
     run: (call, { email, name, abilities = [ANY_ABILITY], password, groups }) => withNewGroups(call, groups, async () =>
-      assertFound(await call.accounts.addUser(email, name, abilities, password, groups),
+      assertFound(await call.accounts.addUser(email, name, abilities, password ?? null, groups),
         'there is a user with this address already'))
   },
   setPassword: {
@@ -101,6 +101,13 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       const knows = knownBy(store, email)
       return { ...done(await accounts.removeUser(email), NO_USER), knows }
     }
+  },
+  giveFactor: {
+    shape: { ...ADDRESS_SHAPE, factor: text, code: text },
+    run: async ({ accounts }, { email, factor, code }) => done(await accounts.giveFactor(email, factor, code), NO_USER)
+  },
+  removeFactor: {
+    shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.removeFactor(email), NO_USER)
   },
   listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
   issueToken: {
