@@ -157,7 +157,7 @@ inBrowser('the group of an entry is offered where there are groups, filtered by,
   await browser.press(KEYS.escape)
   await updateEntry(service.store, 2, { grupo: 'Finanzas' }, null)
   await browser.click('#refresh')
-  await browser.until("return [...document.getElementById('filter').options].some(one => one.text === 'Finanzas')")
+  await browser.until("return [...document.getElementById('filter')?.options ?? []].some(one => one.text === 'Finanzas')")
   await edit(browser, 'Correo')
   assert.deepEqual(await browser.run("return [...document.getElementById('grupo').list.options].map(one => one.value)"), ['Finanzas'])
   await browser.fill('#grupo', 'Finanzas')

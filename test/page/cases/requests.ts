@@ -1,7 +1,7 @@
 /** What the page asks the service for, click by click, and which secrets it was told: nothing but what was asked for. */
 import assert from 'node:assert/strict'
 import { updateEntry } from '../../../src/store/commands.ts'
-import { CHROMIUM, inBrowser, openService, pass } from '../../support/page.ts'
+import { CHROMIUM, inBrowser, openService } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
 /** Each step, its requests, and the secrets in their answers: of the password, the notes, the key of codes. */
@@ -79,5 +79,4 @@ inBrowser('each click asks for what it is about, and nothing else is told', CHRO
     const texts = seen.map(([, text]) => text).join()
     assert.deepEqual([PASSWORD, NOTES, KEY, OTHERS].filter(secret => texts.includes(secret)), told, `${what}: what was told`)
   }
-  await pass(browser, 30_000)
 })
