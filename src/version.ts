@@ -1,2 +1,2 @@
 /** The version, as in `package.json`. */
-export const VERSION = '1.1.0-dev'
+export const VERSION = '1.1.0'
