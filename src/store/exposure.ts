@@ -25,18 +25,17 @@ export class Exposure {
   /** Another number after each password that was told. */
   get tellings(): number { return this.#state.knowledge.tellings }
 
-  /** Users who may be told no password of the group's entries, but know some of any. */
+  /** Users, removed ones too, who may be told no password of the group's entries. */
   outsiders(grupo: string | undefined): readonly number[] {
-    const { users, knowledge, rights } = this.#state
+    const { users, rights } = this.#state
     if (this.#rights !== rights) this.#outsiders.clear()
     this.#rights = rights
     const known = this.#outsiders.get(grupo)
     if (known !== undefined) return known
-    const found = knowledge.knowers().filter(knower => typeof knower === 'number').filter(id => {
-      const user = users.get(id)
-      const isThere = user !== undefined && user.isRemoved !== true && sees(user.groups, grupo)
-      return !isThere || !this.#abilities.some(one => one === undefined || covers(user.abilities, one))
-    })
+    const found = [...users.values()].filter(({ isRemoved, groups, abilities }) => {
+      const isThere = isRemoved !== true && sees(groups, grupo)
+      return !isThere || !this.#abilities.some(one => one === undefined || covers(abilities, one))
+    }).map(({ id }) => id)
     this.#outsiders.set(grupo, found)
     return found
   }

@@ -21,7 +21,7 @@ import { createEntry } from '../../src/store/commands.ts'
 
 const APP = 'https://app.example'
 /** Browsers may read these of a foreign answer (contract §5.8, §8.3). */
-const EXPOSED = 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
+const EXPOSED = 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location, X-Request-Id'
 
 interface Place {
   readonly url: string

@@ -1,0 +1,102 @@
+/** Who knows a password and may be told it no more, and the list that counts them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { EqualPasswords } from '../../src/store/equal-passwords.ts'
+import { event } from '../../src/store/events.ts'
+import { Exposure, whoKnows } from '../../src/store/exposure.ts'
+import { listingOf, type ListForm } from '../../src/store/listing.ts'
+import type { Tells } from '../../src/store/knowledge.ts'
+import { PASSWORD, World } from '../support/accounts.ts'
+import type { FullStore } from '../support/compose.ts'
+
+const FIELDS = { sistema: 's', usuario: 'u' }
+const ABILITIES = new Map<string, string | undefined>([['getPassword', 'password:read'], ['updatePassword', 'password:update']])
+
+interface Counting {
+  readonly store: FullStore
+  /** Of each row that has one: id and `exposed`. */
+  exposed(form?: ListForm): Promise<readonly (readonly [id: number, exposed: number])[]>
+  tell(by: number, tells: Tells): Promise<void>
+  tag(form: ListForm): Promise<string>
+}
+
+async function counting(): Promise<Counting> {
+  const store = new World().open()
+  const { state } = store
+  await store.commit(() => [[event('recording.begun', null, {})], undefined])
+  for (const [name, groups] of [['ana', undefined], ['bea', ['a']], ['carl', ['b']]] as const) {
+    await store.accounts.addUser(`${name}@x.org`, name, ['password:read'], PASSWORD, groups)
+  }
+  const exposure = new Exposure(state, ABILITIES)
+  const equals = new EqualPasswords(state.entries, exposure)
+  const list = listingOf(state.entries, equals, exposure)
+  const tell = (by: number, tells: Tells): Promise<void> => store.commit(() => {
+    const data = typeof tells === 'object' && 'list' in tells ? tells : { ids: [tells].flat() }
+    return [[event('passwords.told', by, { operation: 'getPassword', ...data })], undefined]
+  })
+  return {
+    store, tell,
+    exposed: async (form = 'exposed') => JSON.parse((await list(form)).bytes.toString())
+      .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]]),
+    tag: async form => (await list(form)).tag
+  }
+}
+
+test('exposed counts whoever knows a password and was removed, lost the group, or may neither read nor set it', async () => {
+  const { store, exposed, tell, tag } = await counting()
+  const { accounts } = store
+  for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, password: `of ${grupo}`, grupo }, null)
+  await tell(1, { list: 'active' })
+  await tell(2, 1)
+  await tell(3, 2)
+  assert.deepEqual(await exposed(), [])
+  const before = await tag('exposed')
+  await accounts.changeUser('carl@x.org', undefined, undefined, ['a'])
+  assert.deepEqual(await exposed(), [[2, 1]], 'out of sight')
+  assert.notEqual(await tag('exposed'), before)
+  await accounts.changeUser('bea@x.org', undefined, ['password:update'])
+  assert.deepEqual(await exposed(), [[2, 1]], 'who may set it is answered with it')
+  await accounts.changeUser('bea@x.org', undefined, ['password:create'])
+  assert.deepEqual(await exposed(), [[1, 1], [2, 1]])
+  await accounts.removeUser('ana@x.org')
+  assert.deepEqual(await exposed(), [[1, 2], [2, 2], [3, 1]])
+  await updateEntry(store, 2, { password: 'new' }, null)
+  assert.deepEqual(await exposed(), [[1, 2], [3, 1]], 'nobody knows the new one')
+  await updateEntry(store, 1, { grupo: 'b' }, null)
+  await deleteEntry(store, 3, null)
+  assert.deepEqual(await exposed(), [[1, 2]])
+})
+
+test('who knows an equal password counts, for whoever sees all, also if it is told by another entry later', async () => {
+  const { store, exposed, tell } = await counting()
+  for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
+  await createEntry(store, { ...FIELDS, password: 'another', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+  await tell(2, 1)
+  assert.deepEqual([await exposed('reused exposed'), await exposed()], [[[2, 1]], []], 'bea sees a, and knows what b has')
+  assert.deepEqual(whoKnows(store.state, 2, [1, 2]).knows.map(({ how }) => how), ['set', 'equal'])
+  await deleteEntry(store, 1, null)
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1]], 'a deleted entry has the same')
+  await updateEntry(store, 2, { password: 'its own' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+})
+
+test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {
+  const { store, tell } = await counting()
+  await createEntry(store, { ...FIELDS, password: 'p' }, null)
+  await tell(1, 1)
+  await store.accounts.removeUser('ana@x.org')
+  await store.commit(() => [['', 'eva'].map(operator => {
+    const data = { command: 'entry get', entries: 1, id: 1, operator }
+    return event('entries.disclosed', null, data)
+  }), undefined])
+  assert.deepEqual(whoKnows(store.state, 1), { knows: [
+    { host: true, how: 'set' }, { user: { id: 1, email: 'ana@x.org', name: 'ana' }, how: 'read', removed: true },
+    { operator: '', how: 'read' }, { operator: 'eva', how: 'read' }
+  ] })
+  await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
+  assert.equal(whoKnows(store.state, 1).unrecordedBefore, store.state.recorded)
+  await store.commit(() => [[event('recording.ended', null, {})], undefined])
+  assert.match(whoKnows(store.state, 1).unrecordedBefore!, /^20/)
+})
