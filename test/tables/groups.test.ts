@@ -140,6 +140,28 @@ for (const groups of GROUPS) {
   })
 }
 
+test('whatever else is right or wrong with a request, an entry out of sight is answered like an unknown id', async t => {
+  const service = await started(t)
+  const token = await tokenFor(service, ['a'])
+  const json = 'Content-Type: application/json'
+  const bodies: readonly (readonly [string | undefined, readonly string[]])[] = [
+    [undefined, []], ['{}', [json]], ['{"usuario":7}', [json]], ['{"usuario":"v"', [json]], ['{"grupo":"a"}', [json]],
+    ['{"grupo":"b"}', [json]], ['x'.repeat(100_000), [json]], ['usuario=v', ['Content-Type: application/x-www-form-urlencoded']],
+    ['{}', [json, 'Content-Encoding: gzip']], ['{}', [json, 'If-Match: *']], ['{}', [json, 'If-Match: "']], ['{}', [json, 'If-Match: "a", *']]
+  ]
+  for (const [operation, [method, path]] of Object.entries(OF_ONE)) {
+    for (const verb of method === 'GET' ? ['GET', 'HEAD', 'POST', 'OPTIONS'] : ['POST', 'GET', 'PUT', 'OPTIONS']) {
+      for (const [body, fields] of bodies) {
+        const ask = (id: number): Promise<RawAnswer> => call(t, service.url, verb, `${path}${id}`, { token, body, fields })
+        const unknown = whole(await ask(UNKNOWN))
+        for (const id of [2, 3, 5, 6]) {
+          assert.deepEqual(whole(await ask(id)), unknown, `${verb} ${operation} ${id} ${JSON.stringify([body?.slice(0, 20), fields])}`)
+        }
+      }
+    }
+  }
+})
+
 test('two callers with the same groups in another order, and others between them, get what is theirs', async t => {
   const service = await started(t)
   const rows = [[['a', 'b'], [1, 2]], [['b'], [2]], [['b', 'a'], [1, 2]], [['c'], [7]], [undefined, [1, 2, 3, 7]], [[], []]] as const
