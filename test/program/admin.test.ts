@@ -80,7 +80,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
-    ['ls', /did you mean entry list\?/], ['show 3', /did you mean entry get\?/], ['rm 3', /did you mean entry delete\?/], ['user', /user needs one of: add, edit, list, password, remove$/m],
+    ['ls', /did you mean entry list\?/], ['show 3', /did you mean entry get\?/], ['rm 3', /did you mean entry delete\?/], ['user', /user needs one of: add, edit, list, second-factor, password, remove$/m],
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
     ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/],
     ['entry add --system s --user u --generate --password-stdin', /--generate and --password-stdin do not go together/],

@@ -26,7 +26,7 @@ const ABILITIES = {
   listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
   updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
   olderDeletedPasswords: 'password:deleted',
-  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', oneTimeCode: 'password:read',
+  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', formerPassword: 'password:history', whoKnows: 'entry:knowledge', oneTimeCode: 'password:read',
   changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined
 }
 
