@@ -111,11 +111,20 @@ inBrowser('a new password that the service refuses is refused in the page\'s lan
   await browser.until("return document.getElementById('fresh-fault').textContent === 'Necesita al menos 12 caracteres.'")
 })
 
-inBrowser('who may not change the own password is told who can', CHROMIUM, async t => {
-  const { browser } = await openProtected(t)
+inBrowser('the sessions of the account are listed, this one is marked, and all others are ended', CHROMIUM, async t => {
+  const { browser, service, url } = await openProtected(t)
+  for (let i = 0; i < 2; i++) {
+    await fetch(`${url}/api/login`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ email: ANA, password: PASSWORD }) })
+  }
   await logIn(browser)
+  assert.equal(service.accounts!.tokens().length, 3)
   await browser.run("document.getElementById('show-account').click()")
-  assert.match(await textOf(browser, '#who-can'), /Quien administra el servidor[^]*admin user password EMAIL/)
+  await browser.click('#sessions summary')
+  await browser.until("return document.querySelectorAll('#sessions li').length === 4")
+  assert.match(await textOf(browser, '#sessions'), /Esta/)
+  await browser.click('#end-others')
+  await until(() => service.accounts!.tokens().length === 1)
+  await browser.until("return document.querySelectorAll('#sessions li').length === 1")
 })
 
 inBrowser('a one-time code is set in the editor, shown with its seconds, copied from the row, replaced and removed', CHROMIUM, async t => {
