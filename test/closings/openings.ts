@@ -2,19 +2,15 @@
  * Everything that opens closes: after an open and a close, and after an open or a close that failed at any step,
  * nothing is left: no timer, listener, descriptor, socket file, half a file, nor the lock.
  */
-import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/journal/files.ts'
 import { lockFolder } from '../../src/journal/lock.ts'
 import { listen } from '../../src/http/listener.ts'
 import { openService as embed } from '../../src/index.ts'
 import { openService, openStorage } from '../../src/service.ts'
-import { PARTS, readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/settings.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { breakDisk } from '../support/disk-faults.ts'
-import type { Part } from '../../src/part.ts'
 import { leavesNothing, type Held } from '../support/left-over.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -27,7 +23,7 @@ interface Place extends Held { readonly tls: { readonly 'tls-cert': string, read
 const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
 
 /** A service, which listens, with these flags besides. */
-const service = (...flags: readonly string[]): Open => async ({ folder, tls }) => {
+export const service = (...flags: readonly string[]): Open => async ({ folder, tls }) => {
   const more = flags.map(flag => flag.replace('CERT', tls['tls-cert']).replace('KEY', tls['tls-key']))
   const opened = await openService(readSettings([`--data=${folder}`, '--port=0', ...more], {}), log)
   try {
@@ -70,7 +66,7 @@ async function failing(t: TestContext, at: number, act: () => Promise<void>): Pr
   return calls.length
 }
 
-function placeOf(t: TestContext): Place {
+export function placeOf(t: TestContext): Place {
   return { folder: freshFolder(t), tls: certificateFiles(freshFolder(t)) }
 }
 
@@ -99,39 +95,5 @@ export function leavesNothingOnceClosed(name: string): void {
       if (at > calls) break
     }
     await (await open(place))()
-  })
-}
-
-/** Tests a service of which a part cannot be opened, or whose address is taken: what was opened before is closed. */
-export function closesWhatWasOpened(part: Part | undefined): void {
-  const what = part === undefined ? 'whose address is taken' : `whose part ${PARTS.indexOf(part) + 1} does not open`
-  test(`a service ${what} leaves nothing, and every part that was opened is closed`, async t => {
-    const place = placeOf(t)
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
-    const flags = part === undefined ? [`--port=${port}`] : []
-    const open = service('--auth=bearer', '--extra-routes=on', ...flags)
-    await open(place).then(close => close(), () => {})
-    const whole = PARTS.map(one => one.open)
-    let opened = 0
-    for (const one of PARTS) {
-      const original = one.open
-      Object.assign(one, {
-        open: async (...given: Parameters<NonNullable<typeof original>>) => {
-          if (one === part) throw new Error('as the test asked')
-          const made = await original?.(...given) ?? {}
-          opened++
-          return { ...made, close: () => { opened--; made.close?.() } }
-        }
-      })
-    }
-    try {
-      await leavesNothing(place, what, async () => { await assert.rejects(open(place)) })
-      assert.equal(opened, 0)
-    } finally {
-      PARTS.forEach((one, at) => Object.assign(one, { open: whole[at] }))
-      taken.close()
-    }
   })
 }
