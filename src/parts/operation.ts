@@ -84,23 +84,24 @@ interface Operations {
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
   findEntries: [Searched, readonly Listed[]]
-  getEntry: [Id & { command: string | undefined }, Disclosed<Entry>]
-  readEntries: [
-    { from: number, among: Among, command: string | undefined },
-    Disclosed<readonly Entry[]> & { readonly next?: number }
-  ]
+  getEntry: [Id & { command: string | undefined } & Unrecorded, Disclosed<Entry>]
+  /** With secrets: ask for `disclose` before they are shown. */
+  readEntries: [{ from: number, among: Among }, { readonly found: readonly Entry[], readonly next?: number }]
   addEntry: [EntryFields, Named]
   editEntry: [Id & EntryChanges, Named]
   deleteEntry: [Id, Named]
   restoreEntry: [Id, Named]
   purgeEntry: [Id, Named]
-  disclose: [Events['entries.disclosed'], Disclosed<{}>]
+  disclose: [Events['entries.disclosed'] & Unrecorded, Disclosed<{}>]
   importEntries: [{ rows: readonly ImportRow[], keepsDuplicates: 0 | 1, isTrial: 0 | 1 }, Imported]
   rotateKey: [{}, Rotated]
   rescueJournal: [{ damage: string | undefined }, Lines]
   rescueKeys: [{}, { readonly keys: readonly string[] }]
   confirmRescue: [{ head: string }, {}]
 }
+
+/** 1: if the disclosure cannot be recorded, a note beside the journal is enough. */
+interface Unrecorded { readonly mayBeUnrecorded?: 0 | 1 | undefined }
 
 type Rights = { readonly abilities: Abilities, readonly groups: GivenGroups }
 export type OperationName = keyof Operations

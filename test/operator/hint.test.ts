@@ -17,7 +17,7 @@ for (const [what, readMs, records, endpoints, hint] of [
     await createEntry(store, { password: 'p', sistema: 's', usuario: 'u' }, null)
     const lines: string[] = []
     const journal = { status: () => ({ records }), location: () => ({ endpoints }) }
-    const settings = { abilities: new Map() }
+    const settings = { abilities: new Map(), dataDir: '/nowhere' }
     const context = { settings, store, journal, readMs, lock: { server: { on: () => {} } }, log: { info: (line: string) => { lines.push(line) } } }
     await operator.open!(context as unknown as PartContext<object>)
     assert.equal(lines.length, hint === undefined ? 0 : 1)

@@ -1,5 +1,7 @@
 /** Serves operations on the lock's socket, which only the folder's owner can open. */
 import { systemCode } from '../../errors.ts'
+import { disk } from '../../journal/files.ts'
+import { locationOf } from '../../journal/folder.ts'
 import type { Part } from '../../part.ts'
 
 /** Above both limits the log suggests a compaction. */
@@ -21,8 +23,12 @@ export const operator: Part = {
     const { rescueAtStop } = await import('./rewriting/rescue.ts')
     const warn = (line: string): void => log.warn(line)
     const rescue = { head: undefined }
+    const place = { files: disk, folder: locationOf(settings).folder }
+    const { notesIn, settleNotes, UNTOLD } = await import('./socket/unrecorded.ts')
+    const why = await settleNotes(place, store)
+    if (why !== undefined) warn(`${UNTOLD}${notesIn(place).join(', ')}: ${why}`)
     const abilities = [...settings.abilities.values()].filter(ability => ability !== undefined)
-    const end = serveOperations(lock.server, { store, journal, abilities, readMs, warn, rescue })
+    const end = serveOperations(lock.server, { store, journal, abilities, readMs, warn, rescue, ...place })
     return {
       close: async () => {
         await end()

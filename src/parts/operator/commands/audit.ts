@@ -1,10 +1,12 @@
 /** The command `audit`: who knows which present password, as the journal says. */
 import type { JournalRecord } from '../../../journal/journal.ts'
+import { locationOf } from '../../../journal/folder.ts'
 import { counted } from '../../../log.ts'
 import type { Knower } from '../../../store/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../store/validate.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
+import { notesIn, UNTOLD } from '../socket/unrecorded.ts'
 import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 
 const MAX_NAMED = 20
@@ -132,7 +134,10 @@ async function audit(context: Context): Promise<number> {
     const what = recordsNow ? `reads before ${when} were not recorded` : 'reads are not recorded (AUTH=none)'
     terminal.warn(`${what}: others may know ${counted(of.length, 'password')}, of ids ${named}`)
   }
-  return lacking.size === 0 ? 0 : 1
+  const place = { files: store.files, folder: locationOf(store.settings).folder }
+  const notes = notesIn(place)
+  if (notes.length > 0) terminal.warn(`${UNTOLD}${notes.join(', ')}`)
+  return lacking.size + notes.length === 0 ? 0 : 1
 }
 
 export const COMMANDS: readonly Command[] = [{

@@ -9,7 +9,7 @@ import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
 import type { Named } from '../../operation.ts'
-import { ENTRY, FIELD_WORDS, findId, idFrom, nameOf, told, WHICH } from './find-entry.ts'
+import { ENTRY, FIELD_WORDS, findId, idFrom, nameOf, told, UNRECORDED, unrecordedIn, WHICH } from './find-entry.ts'
 
 /** Stands for a hidden password. */
 export const HIDDEN = '********'
@@ -100,7 +100,7 @@ async function get(context: Context): Promise<void> {
   const reveals = name === undefined ? flags['reveal'] === true : SECRETS.includes(name)
   const id = await findId(context, 'active', 'shows')
   const command = reveals ? 'entry get' : undefined
-  const entry = told(context, await context.store.ask('getEntry', { id, command }))
+  const entry = told(context, await context.store.ask('getEntry', { id, command, ...unrecordedIn(context) }))
   await context.store.close()
   if (name !== undefined && isCopied) return copy(context, entry, name, entry[name] ?? '')
   if (name !== undefined) {
@@ -120,9 +120,9 @@ async function change(
 }
 
 async function put(
-  context: Context, command: string, done: string, password: string | undefined, send: () => Promise<Named>
+  context: Context, done: string, password: string | undefined, send: () => Promise<Named>
 ): Promise<void> {
-  const { flags, terminal, store } = context
+  const { flags, terminal } = context
   const isCopied = clips(context)
   const reveals = flags['reveal'] === true
   if (password === undefined && (reveals || isCopied)) {
@@ -130,7 +130,6 @@ async function put(
   }
   const entry = await send()
   const isShown = password !== undefined && (reveals || isCopied)
-  if (isShown) told(context, await store.ask('disclose', { command, entries: 1, id: entry.id }))
   const lines = isShown && reveals ? [`password  ${password}`] : []
   terminal.show({ ...entry, done, ...isShown && reveals && { password } }, [`${nameOf(entry)} ${done}`, ...lines])
   if (isShown && isCopied) await copy(context, entry, 'password', password)
@@ -144,7 +143,7 @@ async function add(context: Context): Promise<void> {
     throw new UsageError(`give ${flags.join(' and ')}`)
   }
   const password = await passwordOf(context, 'the new entry')
-  await put(context, 'entry add', 'created', password, () =>
+  await put(context, 'created', password, () =>
     context.store.ask('addEntry', { ...given, password } as EntryFields))
 }
 
@@ -158,7 +157,7 @@ async function edit(context: Context): Promise<void> {
   const { found } = await store.ask('getEntry', { id, command: undefined }) // before a password is typed
   await store.close() // a service may start while it is
   const password = setsPassword ? await passwordOf(context, nameOf(found)) : undefined
-  await put(context, 'entry edit', 'changed', password, () => store.ask('editEntry', { id, ...given, password }))
+  await put(context, 'changed', password, () => store.ask('editEntry', { id, ...given, password }))
 }
 
 async function history(context: Context): Promise<void> {
@@ -166,7 +165,8 @@ async function history(context: Context): Promise<void> {
   const id = await findId(context, 'all', 'shows')
   const reveals = flags['reveal'] === true
   await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
-  if (reveals) told(context, await store.ask('disclose', { command: 'entry history', entries: 1, id }))
+  const disclosure = { command: 'entry history', entries: 1, id, ...unrecordedIn(context) }
+  if (reveals) told(context, await store.ask('disclose', disclosure))
   await store.close()
   await store.read(await store.status(), (record, state) => {
     const { time, type } = record
@@ -208,7 +208,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'entry get', positionals: ENTRY,
-    options: { ...WHICH, field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP },
+    options: { ...WHICH, field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP, ...UNRECORDED },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
     examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
     run: get
@@ -255,7 +255,7 @@ export const COMMANDS: readonly Command[] = [
     run: purge
   },
   {
-    name: 'entry history', positionals: ENTRY, options: { ...WHICH, ...REVEAL },
+    name: 'entry history', positionals: ENTRY, options: { ...WHICH, ...REVEAL, ...UNRECORDED },
     help: 'prints every value that an entry ever had, with its time and its author',
     examples: ['entry history github --reveal'],
     run: history

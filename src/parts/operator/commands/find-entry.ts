@@ -2,7 +2,7 @@
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../../command.ts'
 import { folded } from '../../terminal.ts'
-import type { Among, Disclosed, Listed } from '../../operation.ts'
+import type { Among, Disclosed, Listed, Result } from '../../operation.ts'
 
 /** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } =
@@ -10,19 +10,26 @@ export const FIELD_WORDS: { readonly [field: string]: string } =
 
 const ID = /^[1-9][0-9]{0,14}$/
 
+export const UNRECORDED: { readonly unrecorded: Option } = {
+  unrecorded: { help: 'show it even if that cannot be recorded; audit says then that others may know' }
+}
+
+export function unrecordedIn({ flags }: Context): { readonly mayBeUnrecorded: 0 | 1 } {
+  return { mayBeUnrecorded: flags['unrecorded'] === true ? 1 : 0 }
+}
+
 /** Warns if the disclosure was not recorded. */
 export function told<T>({ terminal }: Context, { found, unrecorded }: Disclosed<T>): T {
   if (unrecorded !== undefined) terminal.warn(`this disclosure of passwords was not recorded: ${unrecorded}`)
   return found
 }
 
-/** With passwords if `command` is given, which is recorded. */
-export async function entriesOf(context: Context, among: Among, command: string | undefined): Promise<Entry[]> {
+/** With their secrets, which are shown only once that is recorded. */
+export async function entriesOf({ store }: Context, among: Among): Promise<Entry[]> {
   const all: Entry[] = []
   for (let from: number | undefined = 1; from !== undefined;) {
-    const page: Disclosed<readonly Entry[]> & { next?: number } =
-      await context.store.ask('readEntries', { from, among, command })
-    for (const entry of told(context, page)) all.push(entry)
+    const page: Result<'readEntries'> = await store.ask('readEntries', { from, among })
+    for (const entry of page.found) all.push(entry)
     from = page.next
   }
   return all

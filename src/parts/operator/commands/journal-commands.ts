@@ -19,7 +19,7 @@ import {
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
-import { told } from './find-entry.ts'
+import { told, UNRECORDED, unrecordedIn } from './find-entry.ts'
 import { WrittenAgain } from './same-file.ts'
 
 /** Tries while the journal is rewritten. */
@@ -99,7 +99,8 @@ async function show(context: Context): Promise<void> {
     terminal.warn('this disclosure of passwords was not recorded: this is a copy of the journal')
   } else if (reveals) {
     const { entries } = await store.ask('status', {})
-    told(context, await store.ask('disclose', { command: 'journal show', entries, id: undefined }))
+    const disclosure = { command: 'journal show', entries, id: undefined, ...unrecordedIn(context) }
+    told(context, await store.ask('disclose', disclosure))
     await store.close()
   }
   let sealing: string | undefined
@@ -249,7 +250,7 @@ export const COMMANDS: readonly Command[] = [
     run: context => again(() => verify(context))
   },
   {
-    name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
+    name: 'journal show', positionals: ['[FILE]'], options: { ...REVEAL, ...UNRECORDED },
     help: 'prints a line for each record of the journal, or of a copy: number, time, who, what',
     run: show
   },

@@ -214,7 +214,8 @@ export class StoreAccess implements Reached {
       { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
       { mayCreate: this.#may.mayCreate, files: this.files })
     const operated: Operated = {
-      store, journal: journal!, abilities: abilitiesOf(settings), readMs, warn, rescue: { head: undefined }
+      store, journal: journal!, abilities: abilitiesOf(settings), readMs, warn, rescue: { head: undefined },
+      folder: this.#folder, files: this.files
     }
     const end = serveOperations(lock!.server, operated) // other commands need not wait
     return { operated, close: async () => { await end(); await close() } }

@@ -12,6 +12,7 @@ import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
 import { Lines, type OperationName } from '../../operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
+import { settleNotes } from './unrecorded.ts'
 
 /** Another version may mean something else by the same words. */
 export const VERSION_FIELD = 'x-version'
@@ -105,6 +106,9 @@ export async function runOperation(call: Call, name: OperationName, body: Given)
   const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
   const checked = check(shape, body)
   if (!checked.ok) throw new OperatorError(sentenceOf(checked.errors))
-  if (name !== 'status') await call.journal.catchUp?.()
+  if (name !== 'status') {
+    await call.journal.catchUp?.()
+    await settleNotes(call, call.store)
+  }
   return run(call, checked.value)
 }

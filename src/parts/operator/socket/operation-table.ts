@@ -1,5 +1,6 @@
 /** The operations of the process that has the data folder. Another process calls them through the lock's socket. */
 import { FileJournal } from '../../../journal/file-journal.ts'
+import type { Files } from '../../../journal/files.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import {
   ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE, type GivenGroups
@@ -26,6 +27,9 @@ export interface Operated {
   readonly readMs: number
   readonly warn: (line: string) => void
   readonly rescue: Rescue
+  /** The data folder. */
+  readonly folder: string
+  readonly files: Files
 }
 
 /** `by`, the account that asks, is recorded with each change. */
@@ -44,6 +48,7 @@ const id: Rule<number> = number(1, Number.MAX_SAFE_INTEGER)
 const flag: Rule<0 | 1> = oneOf(0, 1)
 const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(value as Among), 'be a kind of entries')
 const command: Rule<string | undefined> = optional(text)
+const mayBeUnrecorded: Rule<0 | 1 | undefined> = optional(flag)
 const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
 const SEARCHED = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
@@ -144,30 +149,26 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     }
   },
   getEntry: {
-    shape: { id, command },
-    run: async (call, { id, command }) => {
+    shape: { id, command, mayBeUnrecorded },
+    run: async (call, { id, command, mayBeUnrecorded }) => {
       const { found, ...rest } = command === undefined ? { found: call.store.state.entries.get(id) }
-        : await disclosing(call, { command, entries: 1, id }, entries => entries.get(id))
+        : await disclosing(call, { command, entries: 1, id }, mayBeUnrecorded, entries => entries.get(id))
       const entry = assertFound(found, noEntry(id))
       return { found: command === undefined ? hidden(entry) : entry, ...rest }
     }
   },
   readEntries: {
-    shape: { from: id, among, command },
-    run: async (call, { from, among, command }) => {
-      const { state: { entries } } = call.store
-      const counts = { active: entries.active, deleted: entries.count - entries.active, all: entries.count }
-      const isFirst = from === 1 && command !== undefined
-      const { unrecorded } = isFirst ? await disclosing(call, { command, entries: counts[among] }, () => ({})) : {}
+    shape: { from: id, among },
+    run: ({ store: { state: { entries } } }, { from, among }) => {
       const found: Entry[] = []
       let next = from
       for (let characters = 0; next <= entries.size && characters < PAGE_CHARACTERS; next++) {
         const entry = entries.get(next)
         if (entry === undefined || !isAmong(entry, among)) continue
         characters += entries.text(next)!.length
-        found.push(command === undefined ? hidden(entry) : entry)
+        found.push(entry)
       }
-      return { found, ...unrecorded !== undefined && { unrecorded }, ...next <= entries.size && { next } }
+      return { found, ...next <= entries.size && { next } }
     }
   },
   addEntry: {
@@ -190,9 +191,10 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id) },
   disclose: {
     shape: {
-      command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id), fields: optional(texts)
+      command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id), fields: optional(texts),
+      mayBeUnrecorded
     },
-    run: (call, disclosure) => disclosing(call, disclosure, () => ({}))
+    run: (call, { mayBeUnrecorded, ...disclosure }) => disclosing(call, disclosure, mayBeUnrecorded, () => ({}))
   },
   importEntries: {
     shape: { rows, keepsDuplicates: flag, isTrial: flag },

@@ -11,6 +11,7 @@ import type { Command, Commits } from '../../../store/store.ts'
 import { rule, shaped, type Rule } from '../../../store/validate.ts'
 import type { Disclosed, Imported, ImportRow } from '../../operation.ts'
 import type { Call } from './operation-table.ts'
+import { leaveNote } from './unrecorded.ts'
 
 export function forOperator(store: Commits, name: string): Commits {
   const named = <T>(decide: Command<T>): Command<T> => draft => {
@@ -37,13 +38,17 @@ export function purgeEntry(store: Commits, id: number): Promise<Entry | undefine
   })
 }
 
+const HOW = 'so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows'
+
 /**
- * Reads and records the disclosure in one step. If recording fails, reading stays possible: the log and `unrecorded`
- * say so.
+ * Reads and records the disclosure in one step. If recording fails, so does this, unless `mayBeUnrecorded`: then a
+ * durable note, the log and `unrecorded` say so. Rejects as `Store.commit` and `leaveNote`.
  */
 export async function disclosing<T>(
-  { commits, warn, by }: Call, disclosure: Events['entries.disclosed'], read: (entries: Pick<EntryTable, 'get'>) => T
+  call: Call, disclosure: Events['entries.disclosed'], mayBeUnrecorded: 0 | 1 | undefined,
+  read: (entries: Pick<EntryTable, 'get'>) => T
 ): Promise<Disclosed<T>> {
+  const { commits, warn, by } = call
   try {
     const found = await commits.commit(draft => {
       const found = read(draft)
@@ -52,6 +57,8 @@ export async function disclosing<T>(
     return { found }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
+    if (mayBeUnrecorded !== 1) throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
+    leaveNote(call, { by: operatorNamed(by), ...disclosure })
     const what = disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
     warn(`${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`)
     return { found: read(commits.state.entries), unrecorded: error.message }

@@ -11,7 +11,7 @@ import type { ImportRow } from '../../operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
-import { entriesOf } from '../commands/find-entry.ts'
+import { entriesOf, told, UNRECORDED, unrecordedIn } from '../commands/find-entry.ts'
 import type { Source } from './import-row.ts'
 
 /** Most of what other programs write is not imported. */
@@ -122,7 +122,10 @@ async function exportFile(context: Context): Promise<void> {
   if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
   const among = writer.activeOnly === true ? 'active' : 'all'
-  const entries = await entriesOf(context, among, 'export')
+  const entries = await entriesOf(context, among)
+  // After the last page: what was set meanwhile is in the file.
+  const disclosure = { command: 'export', entries: entries.length, id: undefined, ...unrecordedIn(context) }
+  told(context, await context.store.ask('disclose', disclosure))
   await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
     for (const text of textsOf(entries, writer)) put(text)
@@ -157,7 +160,7 @@ export const COMMANDS: readonly Command[] = [
         value: 'F', help: 'jsonl, csv, or bitwarden (JSON, active entries alone); without it, as the name of FILE says'
       },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
-      yes: { help: 'do not ask for confirmation' }
+      yes: { help: 'do not ask for confirmation' }, ...UNRECORDED
     },
     help: 'writes every entry, deleted ones too, in plain text; is recorded',
     examples: ['export --output entries.csv', 'export --output - --format jsonl --yes'],
