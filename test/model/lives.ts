@@ -14,6 +14,7 @@ const OTHER_KINDS = 2
 const THEMES: { readonly [name: string]: readonly string[] } = {
   entries: ['create', 'update', 'delete', 'restore', 'refused', 'burst', 'entryAdd', 'entryDelete', 'entryRestore', 'exportAndImport'],
   users: ['login', 'logout', 'userAdd', 'userRemove', 'userPassword', 'tokenIssue', 'tokenRevokeAll', 'create'],
+  groups: ['move', 'move', 'userAdd', 'userGroups', 'userGroups', 'tokenGroups', 'tokenGroups', 'create', 'update', 'delete', 'compactDrop'],
   kills: ['killUnderLoad', 'stopUnderLoad', 'burst', 'kill', 'stop', 'start', 'beginCompact', 'killHeld'],
   purges: ['entryPurge', 'compactDrop', 'compact', 'killHeld', 'beginCompact', 'restore', 'exportAndImport'],
   whole: ['compact', 'rewrite', 'damage', 'damage', 'userAdd', 'tokenIssue', 'burst', 'compactDrop', 'verify'],

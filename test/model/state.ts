@@ -5,13 +5,15 @@ import assert from 'node:assert/strict'
 export class Defect extends Error {}
 
 export interface Fields { readonly password: string, readonly sistema: string, readonly usuario: string }
-export interface Entry extends Fields { readonly status: 0 | 1 }
+export interface Entry extends Fields { readonly grupo?: string, readonly status: 0 | 1 }
 
 export interface Token {
   readonly token: string
   readonly email: string
   readonly mayChange: boolean
   isLive: boolean
+  /** Its own groups; without: its user's. */
+  groups?: readonly string[] | undefined
 }
 
 export interface State {
@@ -19,12 +21,14 @@ export interface State {
   entries: (Entry | null)[]
   /** Users by their addresses, and whether they may change entries. */
   users: Map<string, boolean>
+  /** The groups of users who are confined to some. */
+  groups: Map<string, readonly string[]>
   tokens: Token[]
   /** Values that were purged, and that no journal may hold which was compacted since. */
   purged: string[]
 }
 
-export const emptyState = (): State => ({ entries: [], users: new Map(), tokens: [], purged: [] })
+export const emptyState = (): State => ({ entries: [], users: new Map(), groups: new Map(), tokens: [], purged: [] })
 export const copyOf = (state: State): State => structuredClone(state)
 
 /** A change whose answer was not received, and that may or may not have been made. */
@@ -36,11 +40,20 @@ export interface Unanswered {
 
 export const shown = (state: State, id: number): object | undefined => {
   const entry = state.entries[id - 1]
-  return entry ? { id, password: entry.password, sistema: entry.sistema, usuario: entry.usuario, status: entry.status } : undefined
+  return entry ? { id, ...plain(entry) } : undefined
 }
 
-export const listed = (state: State): object[] =>
-  state.entries.flatMap((entry, at) => entry?.status === 1 ? [shown(state, at + 1)!] : [])
+/** In the order in which it is served. */
+export const plain = ({ password, sistema, usuario, grupo, status }: Entry): Entry =>
+  ({ password, sistema, usuario, ...grupo && { grupo }, status })
+
+export const groupsOf = ({ groups }: State, token: Token): readonly string[] | undefined => token.groups ?? groups.get(token.email)
+
+export const isSeen = (groups: readonly string[] | undefined, entry: Entry): boolean =>
+  groups === undefined || (entry.grupo !== undefined && groups.includes(entry.grupo))
+
+export const listed = (state: State, groups?: readonly string[]): object[] =>
+  state.entries.flatMap((entry, at) => entry?.status === 1 && isSeen(groups, entry) ? [shown(state, at + 1)!] : [])
 
 /** Takes what a service shows of the entry with the next id for one of the changes that were not answered. */
 export function adoptCreated(state: State, unanswered: Unanswered[], found: Entry): void {
@@ -56,7 +69,7 @@ export function adoptChanged(state: State, unanswered: readonly Unanswered[], id
   const known = state.entries[id - 1]!
   const may = [known, ...unanswered.filter(one => one.id === id && one.kind !== 'create').map(({ kind, fields }) =>
     kind === 'delete' ? { ...known, status: 0 as const } : { ...known, ...fields })]
-  if (!may.some(one => JSON.stringify(one) === JSON.stringify(found))) {
+  if (!may.some(one => JSON.stringify(plain(one)) === JSON.stringify(found))) {
     throw new Defect(`an entry is served as nobody left it: ${id}, ${JSON.stringify(found)}, not ${JSON.stringify(known)}`)
   }
   state.entries[id - 1] = found

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seeded, type Random } from '../support/random.ts'
-import { copyOf, Defect, emptyState, shown, type Fields, type State, type Unanswered } from './state.ts'
+import { copyOf, Defect, emptyState, groupsOf, isSeen, shown, type Fields, type State, type Unanswered } from './state.ts'
 import { PASSWORD, type Answer, type World } from './world.ts'
 
 interface Step {
@@ -23,12 +23,12 @@ const fieldsOf = (world: World): Fields => {
 const anyId = ({ state }: World, random: Random): number => 1 + random.int(state.entries.length + 1)
 
 /** A token for a change, and what it must be answered where it may not make it. */
-async function tokenFor(world: World, random: Random): Promise<readonly [token: string | undefined, status: number]> {
+async function tokenFor(world: World, random: Random): Promise<readonly [token: string | undefined, status: number, groups?: readonly string[] | undefined]> {
   const owner = await world.owner()
   if (!world.config.auth || random.int(4) > 0) return [owner, world.config.auth && owner === undefined ? 401 : 200]
   const other = random.pick([...world.state.tokens, undefined])
   if (other?.isLive !== true) return [other?.token, 401]
-  return [other.token, other.mayChange ? 200 : 403]
+  return [other.token, other.mayChange ? 200 : 403, groupsOf(world.state, other)]
 }
 
 /** Judges the answer to a change: it was made, was refused as it must be, or was refused for a reason there is. */
@@ -42,24 +42,43 @@ function judge(world: World, answer: Answer | undefined, wanted: number, make: (
 }
 
 async function create(world: World, random: Random): Promise<void> {
-  const [token, status] = await tokenFor(world, random)
+  const [token, status, groups] = await tokenFor(world, random)
   const fields = fieldsOf(world)
-  judge(world, await world.ask('POST', '/api/createPassword', fields, token), status, () => {
-    world.state.entries.push({ ...fields, status: 1 })
+  const isPlaceless = groups !== undefined && groups.length !== 1
+  judge(world, await world.ask('POST', '/api/createPassword', fields, token), status === 200 && isPlaceless ? 400 : status, () => {
+    world.state.entries.push({ ...fields, ...groups && { grupo: groups[0]! }, status: 1 })
   })
 }
 
 function changing(path: string, bodyOf: (world: World) => Partial<Fields> | undefined, to: object): Step['run'] {
   return async (world, random) => {
-    const [token, status] = await tokenFor(world, random)
+    const [token, status, groups] = await tokenFor(world, random)
     const id = anyId(world, random)
     const body = bodyOf(world)
     const known = world.state.entries[id - 1]
-    const wanted = status === 200 && !known ? 404 : status
+    const wanted = status === 200 && !(known && isSeen(groups, known)) ? 404 : status
     judge(world, await world.ask('POST', `/api/${path}/${id}`, body, token), wanted, () => {
       world.state.entries[id - 1] = { ...known!, ...body, ...to }
     })
   }
+}
+
+const GROUPS = ['a', 'b', 'c']
+
+/** Some of the groups, or none. */
+const someGroups = (random: Random): string[] => GROUPS.filter(() => random.int(3) === 0)
+
+async function move(world: World, random: Random): Promise<void> {
+  const [token, status, groups] = await tokenFor(world, random)
+  const id = anyId(world, random)
+  const grupo = random.pick([...GROUPS, ''])
+  const known = world.state.entries[id - 1]
+  const isKnown = known && isSeen(groups, known)
+  const mayGo = groups === undefined || groups.includes(grupo)
+  const wanted = status !== 200 ? status : !isKnown ? 404 : mayGo ? 200 : 400
+  judge(world, await world.ask('POST', `/api/updatePassword/${id}`, { grupo }, token), wanted, () => {
+    world.state.entries[id - 1] = { ...known!, grupo }
+  })
 }
 
 /** Many changes at once; with a signal the service is ended among them. */
@@ -260,6 +279,7 @@ export const STEPS: { readonly [name: string]: Step } = {
   create: { when: 'running', beside: true, run: create },
   update: { when: 'running', beside: true, run: changing('updatePassword', world => ({ password: world.unique() }), {}) },
   delete: { when: 'running', beside: true, run: changing('deletePassword', () => undefined, { status: 0 }) },
+  move: { when: 'running', beside: true, run: move },
   restore: { when: 'running', beside: true, run: changing('restorePassword', () => undefined, { status: 1 }) },
   refused: {
     when: 'running',
@@ -333,6 +353,32 @@ export const STEPS: { readonly [name: string]: Step } = {
       const email = random.pick([...world.state.users.keys(), undefined])
       if (email === undefined || !isSound(world)) return
       await world.issue(email, random.int(2) === 0)
+      world.noteOperator()
+    }
+  },
+  userGroups: {
+    when: 'any',
+    run: async (world, random) => {
+      const email = 'bo@example.org'
+      if (!world.state.users.has(email) || !isSound(world)) return
+      const groups = random.int(4) === 0 ? undefined : someGroups(random)
+      await world.done(`user edit ${email} ${groups === undefined ? '--all-groups' : `--groups=${groups}`}`)
+      if (groups === undefined) world.state.groups.delete(email)
+      else world.state.groups.set(email, groups)
+      for (const token of world.state.tokens) {
+        if (token.email === email && groups !== undefined) token.groups = token.groups?.filter(one => groups.includes(one))
+      }
+      world.acknowledged()
+      world.noteOperator()
+    }
+  },
+  tokenGroups: {
+    when: 'any',
+    run: async (world, random) => {
+      const email = random.pick([...world.state.users.keys(), undefined])
+      if (email === undefined || !isSound(world)) return
+      const mayHave = world.state.groups.get(email) ?? GROUPS
+      await world.issue(email, true, someGroups(random).filter(one => mayHave.includes(one)))
       world.noteOperator()
     }
   },

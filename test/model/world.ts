@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { NO_PYTHON, PYTHON } from '../support/programs.ts'
-import { adoptChanged, adoptCreated, Defect, emptyState, listed, shown, type Entry, type State, type Unanswered } from './state.ts'
+import { adoptChanged, adoptCreated, Defect, emptyState, groupsOf, isSeen, listed, plain, shown, type Entry, type State, type Token, type Unanswered } from './state.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 export const PROGRAM: string = process.env['PROGRAM'] ?? fileURLToPath(new URL('../..', import.meta.url))
@@ -264,7 +264,7 @@ export class World {
   /** A live token that may change everything; undefined in the open configuration. */
   async owner(): Promise<string | undefined> {
     if (!this.config.auth) return undefined
-    const known = this.state.tokens.find(({ isLive, mayChange }) => isLive && mayChange)
+    const known = this.state.tokens.find(isOwner(this.state))
     if (known !== undefined) return known.token
     if (this.isSocketGone) return undefined // a token of another process would not be known
     if (!this.state.users.has('ana@example.org')) await this.addUser('ana@example.org', true)
@@ -274,12 +274,14 @@ export class World {
   async addUser(email: string, mayChange: boolean): Promise<void> {
     await this.done(`user add ${email} --password-stdin${mayChange ? '' : ' --abilities password:read'}`, `${PASSWORD}\n`)
     this.state.users.set(email, mayChange)
+    this.state.groups.delete(email)
     this.acknowledged()
   }
 
-  async issue(email: string, mayChange: boolean): Promise<string> {
-    const { token } = await this.done(`token issue ${email}${mayChange ? '' : ' --abilities password:read'}`)
-    this.state.tokens.push({ token, email, mayChange: mayChange && this.state.users.get(email)!, isLive: true })
+  async issue(email: string, mayChange: boolean, groups?: readonly string[]): Promise<string> {
+    const flags = `${mayChange ? '' : ' --abilities password:read'}${groups === undefined ? '' : ` --groups=${groups}`}`
+    const { token } = await this.done(`token issue ${email}${flags}`)
+    this.state.tokens.push({ token, email, mayChange: mayChange && this.state.users.get(email)!, isLive: true, groups })
     this.acknowledged()
     return token
   }
@@ -291,7 +293,7 @@ export class World {
 
   async check(): Promise<void> {
     if (this.server === undefined || this.isSplit || (this.pending !== undefined && this.unanswered.length > 0)) return
-    if (this.isSocketGone && this.config.auth && !this.state.tokens.some(({ isLive, mayChange }) => isLive && mayChange)) return
+    if (this.isSocketGone && this.config.auth && !this.state.tokens.some(isOwner(this.state))) return
     const token = await this.owner()
     const { state, unanswered } = this
     const get = async (path: string): Promise<Answer> => {
@@ -303,8 +305,7 @@ export class World {
       const { status, json } = await get(`/api/getPassword/${id}`)
       if (status === 404) return undefined
       if (status !== 200) throw new Defect(`a get is answered ${status}: ${id}`)
-      const { password, sistema, usuario, status: is } = json.passwords
-      return { password, sistema, usuario, status: is }
+      return plain(json.passwords)
     }
     for (const id of new Set(unanswered.map(({ id }) => id).filter(id => id > 0 && state.entries[id - 1]))) {
       const found = await one(id)
@@ -327,9 +328,20 @@ export class World {
       if (JSON.stringify(is) !== JSON.stringify(shown(state, at + 1))) throw new Defect(`an entry is another one: ${at + 1}: ${JSON.stringify(is)}`)
     }
     if (!this.config.auth) return
-    for (const { token, isLive } of state.tokens.slice(-3)) {
-      const { status } = (await this.ask('GET', '/api/listPassword', undefined, token))!
+    for (const known of state.tokens.slice(-3)) {
+      const { token, isLive } = known
+      const { status, json } = (await this.ask('GET', '/api/listPassword', undefined, token))!
       if ((status === 401) === isLive) throw new Defect(`a ${isLive ? 'live' : 'dead'} token is answered ${status}`)
+      if (!isLive) continue
+      const groups = groupsOf(state, known)
+      const seen = status === 404 ? [] : json
+      if (JSON.stringify(seen) !== JSON.stringify(listed(state, groups))) throw new Defect(`the list of ${groups} is another one: ${JSON.stringify(seen)}`)
+      if (groups === undefined) continue
+      for (const [at, entry] of state.entries.entries()) {
+        const { status } = (await this.ask('GET', `/api/getPassword/${at + 1}`, undefined, token))!
+        const wanted = entry !== null && isSeen(groups, entry) ? 200 : 404
+        if (status !== wanted) throw new Defect(`entry ${at + 1} of ${entry?.grupo} is answered ${status} to ${groups}`)
+      }
     }
   }
 
@@ -363,6 +375,11 @@ export class World {
       if (performance.now() > endMs) throw new Defect(`no end of ${what}`)
     }
   }
+}
+
+/** May do everything. */
+function isOwner(state: State): (token: Token) => boolean {
+  return token => token.isLive && token.mayChange && groupsOf(state, token) === undefined
 }
 
 function parsed(text: string): any {
