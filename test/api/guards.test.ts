@@ -64,7 +64,7 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     [true, false, undefined, 204], [false, false, undefined, 403], [false, false, 'https', 403],
     [false, true, 'HTTPS', 204], [false, true, 'http', 403], [false, true, undefined, 403]
   ] as const) {
-    const options = { asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
+    const options = { warn: () => {}, asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
     // Whose request it is makes no difference: a client that is trusted as well, or, as in most cases, is not.
     for (const client of [undefined, '127.0.0.1', '192.0.2.1']) {
       const fields = { host: 'a', 'x-forwarded-proto': forwardedProto, 'x-forwarded-for': client }

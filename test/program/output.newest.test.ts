@@ -162,7 +162,8 @@ for (const [file, owner] of [['journal.jsonl', 'root'], ['journal.key', 'root'],
     assert.match(String(run('admin.js', 'user', 'list')), /^1,error: [^\n]+data belongs to user 0: run the command as that user, such as [^\n]+\n$/)
     for (const name of [...others, '']) chownSync(join(folder, name), NOBODY, NOBODY)
     const path = join(file === 'journal.key' ? keys : folder, file)
-    const why = owner === 'root' ? 'EACCES; it belongs to user 0' : 'EACCES'
+    const mend = `as root, chown --reference=${folder} ${path} gives it to the owner of the folder`
+    const why = owner === 'root' ? `EACCES; it belongs to user 0: ${mend}` : 'EACCES'
     const line = `error: the data folder cannot be used: ${path}: ${why}\n`
     assert.deepEqual([run('server.js', '--port=0'), run('admin.js', 'user', 'list')], [[1, line], [1, line]])
   })
