@@ -51,7 +51,10 @@ test('an optional field is added in one file: create, update, get, list, restart
   assert.match(await admin('entry get 2'), /^note +at last$/m)
   const list = await ask('GET', 'listPassword')
   assert.deepEqual(list.map(({ note }: { note?: string }) => note), ['second', 'at last'])
-  assert.deepEqual((await ask('GET', 'historyPassword/1')).history.map(({ fields }: any) => fields), [{ note: 'second' }, first])
+  const { history } = await ask('GET', 'historyPassword/1')
+  assert.deepEqual(history.map(({ fields }: any) => fields), [['note'], ['password', 'sistema', 'usuario', 'note']])
+  const former = await Promise.all(history.map(({ version }: any) => ask('GET', `formerPassword/1/${version}`)))
+  assert.deepEqual(former.map(({ fields }) => fields), [{ note: 'second' }, first])
   const schemas = (await send(program.url, 'GET', '/openapi.json')).json.components.schemas
   assert.deepEqual([schemas.Entry.required, Object.keys(schemas.EntryFields.properties)],
     [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'grupo', 'otp']])

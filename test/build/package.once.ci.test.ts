@@ -106,7 +106,7 @@ import { Failure, openService, type Entry, type EntryChanges, type FailureCode, 
   type ListedUser, type Log, type Options, type PublicUser, type Service } from 'password-entry-service'
 const log: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
 const options: Options = { journal: 'memory', auth: 'bearer', port: 0, allowedHosts: 'a.example,b.example' }
-const service: Service = await openService({ ...options, log, signal: new AbortController().signal, prefix: '/vault' })
+const service: Service = await openService({ ...options, log, prefix: '/vault' })
 createServer((request, response) => service.handle(request, response))
 const entry: Entry = await service.createPassword({ password: 'a', sistema: 'b', usuario: 'c' })
 const changes: EntryChanges = { password: 'd' }
