@@ -29,12 +29,13 @@ export type Among = 'active' | 'deleted' | 'all'
 
 /**
  * `changed`: when the password was set (null: unknown); `reused`: how many other active entries have it; `sameAs`: the
- * least id that has it.
+ * least id that has it; `exposed`: how many users know it who may not be told it any more.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
   readonly changed?: string | null
   readonly reused?: number
   readonly sameAs?: number
+  readonly exposed?: number
 }
 
 export interface FolderStatus extends JournalLocation, Status {
@@ -65,6 +66,7 @@ interface Searched {
   readonly among: Among
   readonly oldDays?: number | undefined
   readonly isReused?: 0 | 1 | undefined
+  readonly isExposed?: 0 | 1 | undefined
 }
 
 interface Operations {

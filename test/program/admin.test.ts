@@ -328,7 +328,7 @@ test('users and tokens have groups: given, listed, changed, all again; a name th
     ['--all-groups', undefined, [undefined, []], [200, 404], /^ID +EMAIL +NAME +ABILITIES$/m]
   ] as const) {
     assert.equal(await done(folder, `user edit a@x ${flags}`),
-      `a@x: changed\n${flags === '--all-groups' ? '' : 'a@x knows 1 present password: audit a@x lists it\n'}`)
+      `a@x: changed\n${flags === '--all-groups' ? '' : 'a@x knows 1 present password: entry list --exposed lists what is to be changed\n'}`)
     assert.deepEqual([await groups('user'), await groups('token'), await statuses()], [[ofUser], ofTokens, seen], flags)
     assert.match(await done(folder, 'user list'), listed)
   }
@@ -351,7 +351,7 @@ test('a user gets another name and other abilities; the tokens that there are ma
       method: 'POST', headers: { Authorization: `Bearer ${token.trim()}`, 'Content-Type': 'application/json' }, body: JSON.stringify(entry)
     })).status]))
   assert.deepEqual(await statuses(), [[404, 200], [404, 200]])
-  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'), 'A@x: changed\nA@x knows 2 present passwords: audit A@x lists them\n')
+  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'), 'A@x: changed\nA@x knows 2 present passwords: entry list --exposed lists what is to be changed\n')
   assert.deepEqual(JSON.parse(await done(folder, 'user list --json')), [{ id: 1, email: 'a@x', name: 'Ana', abilities: ['password:read'] }])
   assert.deepEqual(await statuses(), [[200, 403], [200, 403]])
   await done(folder, 'user edit a@x --abilities *')

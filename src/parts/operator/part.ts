@@ -27,8 +27,8 @@ export const operator: Part = {
     const { notesIn, settleNotes, UNTOLD } = await import('./socket/unrecorded.ts')
     const why = await settleNotes(place, store)
     if (why !== undefined) warn(`${UNTOLD}${notesIn(place).join(', ')}: ${why}`)
-    const abilities = [...settings.abilities.values()].filter(ability => ability !== undefined)
-    const end = serveOperations(lock.server, { store, journal, abilities, readMs, warn, rescue, ...place })
+    const operated = { store, journal, abilities: settings.abilities, readMs, warn, rescue, ...place }
+    const end = serveOperations(lock.server, operated)
     return {
       close: async () => {
         await end()

@@ -81,7 +81,7 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
 /** Taking rights away takes no password out of anybody's memory. */
 function knownLine(email: string, knows: number): readonly string[] {
   if (knows === 0) return []
-  return [`${email} knows ${counted(knows, 'present password')}: audit ${email} lists ${knows === 1 ? 'it' : 'them'}`]
+  return [`${email} knows ${counted(knows, 'present password')}: entry list --exposed lists what is to be changed`]
 }
 
 /** What a row without groups means. */

@@ -17,6 +17,7 @@ export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passw
 
 /** A secret has no flag: the list of processes would show it. */
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const OPTIONAL_SECRETS = SECRETS.filter(field => !FIELDS[field].isRequired)
 const WORDS = Object.values(FIELD_WORDS).join(', ')
 const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
   [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
@@ -78,14 +79,21 @@ async function copy({ terminal, store }: Context, entry: Named, name: string, te
 async function list({ flags, positionals: [text], store, terminal }: Context): Promise<void> {
   const among = flags['deleted'] === true ? 'deleted' : 'active'
   const isReused = flags['reused'] === true ? 1 : 0
+  const isExposed = flags['exposed'] === true ? 1 : 0
   const oldDays = flags['old'] === undefined ? undefined : Number(flags['old'])
   if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0))) throw new UsageError('--old must be a number of days')
-  if (isReused === 1 && among === 'deleted') throw new UsageError('--reused and --deleted do not go together')
-  const found = await store.ask('findEntries', { text, among, oldDays, isReused })
+  for (const flag of ['reused', 'exposed']) {
+    if (flags[flag] === true && among === 'deleted') throw new UsageError(`--${flag} and --deleted do not go together`)
+  }
+  const found = await store.ask('findEntries', { text, among, oldDays, isReused, isExposed })
   await store.close()
-  const shown = found.map(one => one.changed === null ? { ...one, changed: 'not known' } : one)
-  const such = text === undefined && oldDays === undefined && isReused === 0 ? '' : ' like that'
-  const words = { ...FIELD_WORDS, sameAs: 'same as' }
+  const secrets = OPTIONAL_SECRETS.filter(field => found.some(one => one[field] !== undefined))
+  const shown = found.map(one => ({
+    ...one, ...one.changed === null && { changed: 'not known' },
+    ...Object.fromEntries(secrets.map(field => [field, one[field] === undefined ? undefined : 'yes']))
+  }))
+  const such = text === undefined && oldDays === undefined && isReused + isExposed === 0 ? '' : ' like that'
+  const words = { ...FIELD_WORDS, sameAs: 'same as', exposed: 'known by' }
   terminal.list(flags['json'] === true ? found : shown, `no ${among} entries${such}`, words)
 }
 
@@ -200,10 +208,11 @@ export const COMMANDS: readonly Command[] = [
     options: {
       deleted: { help: 'those that were deleted instead' },
       old: { value: 'DAYS', help: 'those whose password was set more than DAYS ago, or nobody knows when' },
-      reused: { help: 'those whose password another active entry has, too' }
+      reused: { help: 'those whose password another active entry has, too' },
+      exposed: { help: 'those whose password somebody knows who may not be told it any more' }
     },
     help: 'lists the active entries, or those whose system, user or address contains FILTER; no secrets',
-    examples: ['entry list git', 'entry list --deleted', 'entry list --old 365', 'entry list --reused'],
+    examples: ['entry list git', 'entry list --deleted', 'entry list --old 365', 'entry list --exposed'],
     run: list
   },
   {

@@ -214,7 +214,7 @@ export class StoreAccess implements Reached {
       { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
       { mayCreate: this.#may.mayCreate, files: this.files })
     const operated: Operated = {
-      store, journal: journal!, abilities: abilitiesOf(settings), readMs, warn, rescue: { head: undefined },
+      store, journal: journal!, abilities: settings.abilities, readMs, warn, rescue: { head: undefined },
       folder: this.#folder, files: this.files
     }
     const end = serveOperations(lock!.server, operated) // other commands need not wait
@@ -233,10 +233,6 @@ export class StoreAccess implements Reached {
       'restore a backup'
     throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? ${how}`)
   }
-}
-
-function abilitiesOf({ abilities }: StoreSettings): readonly string[] {
-  return [...abilities.values()].filter(ability => ability !== undefined)
 }
 
 /** Behind sudo, the account that called it. A header cannot hold every character. */

@@ -17,13 +17,15 @@ import type {
 } from '../../operation.ts'
 import { folded } from '../../terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
+import { exposedEntries, optionalSecrets } from './exposed-entries.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
 import { rotateKey } from '../rewriting/rotate-key.ts'
 
 export interface Operated {
   readonly store: Store
   readonly journal: DurableJournal
-  readonly abilities: Iterable<string>
+  /** By operation; undefined means any token. */
+  readonly abilities: ReadonlyMap<string, string | undefined>
   readonly readMs: number
   readonly warn: (line: string) => void
   readonly rescue: Rescue
@@ -129,8 +131,13 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
 
   findEntries: {
-    shape: { text: optional(text), among, oldDays: optional(number(0, MAX_DAYS)), isReused: optional(flag) },
-    run: ({ store: { state: { entries } } }, { text = '', among, oldDays, isReused = 0 }) => {
+    shape: {
+      text: optional(text), among, oldDays: optional(number(0, MAX_DAYS)), isReused: optional(flag),
+      isExposed: optional(flag)
+    },
+    run: ({ store: { state }, abilities }, { text = '', among, oldDays, isReused = 0, isExposed = 0 }) => {
+      const { entries } = state
+      const exposed = isExposed === 1 ? exposedEntries(state, abilities) : undefined
       const wanted = folded(text)
       const isOld = (changedMs: number = -Infinity): boolean =>
         oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
@@ -140,10 +147,15 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
         const holds = SEARCHED.some(field => folded(entry[field] ?? '').includes(wanted))
         const changedMs = entries.changedMs(entry.id)
         const others = shared?.get(entry.password)
+        const known = exposed?.get(entry.id)
         const isWanted = holds && isAmong(entry, among) && isOld(changedMs)
         if (!isWanted || (shared !== undefined && others === undefined)) continue
+        if (exposed !== undefined && known === undefined) continue
         const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
-        found.push({ ...withoutSecrets(entry), ...oldDays !== undefined && { changed }, ...others })
+        found.push({
+          ...withoutSecrets(entry), ...oldDays !== undefined && { changed }, ...others,
+          ...known !== undefined && { exposed: known, ...optionalSecrets(entry) }
+        })
       }
       return isReused === 1 ? found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id) : found
     }
@@ -268,6 +280,7 @@ function statusOf({ journal, store, readMs }: Operated): FolderStatus {
 
 export function callOf(operated: Operated, by: string): Call {
   const commits: Commits = forOperator(operated.store, by)
-  const accounts = new Accounts(commits, { abilities: operated.abilities })
+  const abilities = [...operated.abilities.values()].filter(ability => ability !== undefined)
+  const accounts = new Accounts(commits, { abilities })
   return { ...operated, by, commits, accounts }
 }

@@ -1,0 +1,35 @@
+/** The entries whose passwords are to be changed. */
+import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
+import { Exposure } from '../../../store/exposure.ts'
+import type { State } from '../../../store/state.ts'
+
+/** As `true` if they are set: their values stay known if only the password changes. */
+export function optionalSecrets(entry: Entry): { readonly [field: string]: true } {
+  const set = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired && entry[field])
+  return Object.fromEntries(set.map(field => [field, true as const]))
+}
+
+/**
+ * By id of an active entry: how many users know its password, from it or from another entry that has the same, and may
+ * be told it by no operation any more.
+ */
+export function exposedEntries(
+  state: State, abilities: ReadonlyMap<string, string | undefined>
+): ReadonlyMap<number, number> {
+  const { entries, knowledge } = state
+  const exposure = new Exposure(state, abilities)
+  const knowers = new Map<string, Set<number>>()
+  const users = knowledge.knowers().filter(knower => typeof knower === 'number')
+  for (const { id, password } of entries.entries()) {
+    const known = knowers.get(password) ?? new Set()
+    for (const user of users) if (knowledge.knows(user, id)) known.add(user)
+    if (known.size > 0) knowers.set(password, known)
+  }
+  const found = new Map<number, number>()
+  for (const { id, password, grupo, status } of entries.entries()) {
+    const known = status === 1 ? knowers.get(password) : undefined
+    const count = known === undefined ? 0 : exposure.outsiders(grupo).filter(user => known.has(user)).length
+    if (count > 0) found.set(id, count)
+  }
+  return found
+}
