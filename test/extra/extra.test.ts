@@ -61,7 +61,8 @@ test('a deleted entry is listed and restored, and its history read, newest first
   assert.deepEqual(former.map(({ json }) => json), [
     {}, {}, { password: 'second' }, { password: 'first', sistema: 's', usuario: 'u' }
   ].map(fields => ({ fields, status: 200 })))
-  for (const version of ['1', '999', 'x', '0']) {
+  assert.deepEqual(history.map(({ version }: { version: number }) => version), [4, 3, 2, 1], 'they tell nothing of other entries')
+  for (const version of ['5', '999', 'x', '0']) {
     assert.deepEqual((await send(url, 'GET', `/api/formerPassword/2/${version}`)).json, UNKNOWN, version)
   }
   for (const { time } of history) assert.match(time, /^\d{4}-\d\d-\d\dT/)

@@ -13,7 +13,7 @@ const MAX_CHANGES = 500
 const MAX_CHANGES_CHARACTERS = 2 * 1024 * 1024
 
 export interface Change {
-  /** The number of the record. */
+  /** From 1, the oldest of this entry: a record's number would tell of other entries. */
   readonly version: number
   readonly time: string
   /** A user's id, or a text for the operator; null in the open configuration. */
@@ -38,10 +38,11 @@ export function historyReader(
       const changes: Change[] = []
       const inSight = seenBy(groups)
       let characters = 0
+      let version = 0
       const take = (record: JournalRecord): void => {
         const made = changeOf(record, id)
         if (made === undefined) return
-        const change = inSight(made)
+        const change = inSight({ version: ++version, ...made })
         changes.push(change)
         characters += lengthOf(change)
         while (changes.length > MAX_CHANGES || (characters > MAX_CHANGES_CHARACTERS && changes.length > 1)) {
@@ -83,11 +84,11 @@ const CHANGES: { readonly [type: string]: Change['change'] } = {
   'fields.imported': 'created', 'fields.kept': 'kept'
 }
 
-function changeOf(record: JournalRecord, id: number): Change | undefined {
-  const { seq: version, time, by, type } = record
+function changeOf(record: JournalRecord, id: number): Omit<Change, 'version'> | undefined {
+  const { time, by, type } = record
   const set = changesIn(record, id)
   const change = CHANGES[type]
   if (set === undefined || change === undefined) return undefined
   const fields = ANSWERED_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
-  return { version, time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
+  return { time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
 }
