@@ -32,7 +32,15 @@ const LIFE: readonly Change[] = [
   ['fields.kept', { first: 4, entries: [{ ...ROW, url: 'https://x', changed: TIME }, null] }],
   ['users.kept', { first: 1, users: [user('ana'), null, user('bea')] }],
   ['tokens.kept', { tokens: [token('a', 1), token('b', 3)] }],
-  ['journal.whole', { records: 6 }], ['journal.begun', {}],
+  ['knowledge.kept', { changes: 3, recent: [1, 3, 4], recording: 'begun' }],
+  ['knowledge.knowers', { knowers: [{ knower: 1, lists: [['*', 3]] }, { knower: 'operator:root', lists: [] }] }],
+  ['knowledge.changes', { first: 1, changes: [[1, 1], [0, 0], [2, 2], [3, 1], [0, 0]] }],
+  ['knowledge.pages', { pages: [{ place: 1, page: 0, bits: Buffer.alloc(128, 2).toString('base64') }] }],
+  ['knowledge.addresses', { users: [{ id: 2, email: 'cleo@example.org', name: 'cleo' }] }],
+  ['journal.whole', { records: 11 }], ['journal.begun', {}],
+  ['recording.begun', {}], ['recording.gap', { why: 'restored' }],
+  ['passwords.told', { operation: 'getPassword', ids: [3] }, 1], ['passwords.told', { operation: 'listPassword', list: 'active' }, 3],
+  ['recording.ended', {}],
   ['entry.created', { id: 6, ...FIELDS }], ['fields.created', { id: 7, ...FIELDS, notas: 'n' }, 3],
   ['entry.updated', { id: 6, password: 'other' }], ['fields.updated', { id: 7, url: 'https://y' }],
   ['entry.deleted', { id: 6 }, 1], ['entry.restored', { id: 6 }], ['entry.purged', { id: 6 }],
@@ -43,6 +51,7 @@ const LIFE: readonly Change[] = [
   ['token.issued', token('c', 4), 4], ['token.issued', token('d', 3)], ['token.revoked', { hash: 'd'.repeat(64) }],
   ['password.rehashed', { id: 4, passwordHash: '$scrypt$eva2' }],
   ['password.changed', { id: 4, passwordHash: '$scrypt$eva3' }], ['token.issued', token('e', 4), 4],
+  ['factor.given', { id: 4, factor: 'JBSWY3DPEHPK3PXP', step: 1 }], ['factor.removed', { id: 4 }],
   ['tokens.revoked', { user: 4 }], ['user.removed', { id: 3 }]
 ]
 
