@@ -33,7 +33,8 @@ export async function disclosed<A extends Answer>(
     const { tells } = answer
     if (tells === undefined || isRecorded(commits, reader, tells)) return answer
     if (records === MAX_TELLINGS) throw new Failure('journal-busy', `what ${operation} tells changes all the time`)
-    await commits.commit(draft => [told(draft, reader, operation, tells), undefined], reader === HOST ? null : reader)
+    await commits.commitLast(draft =>
+      [told(draft, reader, operation, tells), undefined], reader === HOST ? null : reader)
     answer = await read()
   }
 }

@@ -17,14 +17,14 @@ import { Draft, type State } from './state.ts'
  */
 export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
 
-export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone'>
+export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone' | 'commitLast'>
 
 export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
 interface Waiting {
   readonly command: Command<unknown>
-  /** Nothing shares its write. */
-  readonly isAlone: boolean
+  /** `alone`: nothing shares its write. `last`: nothing of its write is decided behind it but others of these. */
+  readonly turn: 'any' | 'alone' | 'last'
   /** Its token must still stand. */
   readonly by: Session | null
   readonly bytes: number
@@ -38,6 +38,9 @@ interface Waiting {
 
 /** The next write may succeed. */
 const PASSING_FAILURES: readonly FailureCode[] = ['write-failed', 'journal-refused']
+
+/** About what a command that is decided last adds to a write. */
+const [LAST_RECORDS, LAST_BYTES] = [2, 512]
 
 /** The only caller of `Journal.append`. */
 export class Store {
@@ -67,12 +70,17 @@ export class Store {
    * recorded.
    */
   commit<T>(command: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
-    return this.#wait(command, false, by, bytes)
+    return this.#wait(command, 'any', by, bytes)
   }
 
   /** For users or tokens: nothing shares the write, so the state is exact. */
   commitAlone<T>(command: Command<T>, by: Session | null = null): Promise<T> {
-    return this.#wait(command, true, by, 0)
+    return this.#wait(command, 'alone', by, 0)
+  }
+
+  /** For reads that are recorded: when it resolves, the state is still what it saw. For at most a few short events. */
+  commitLast<T>(command: Command<T>, by: Session | null = null): Promise<T> {
+    return this.#wait(command, 'last', by, 0)
   }
 
   status(): Status & { readonly waiting: number } {
@@ -83,7 +91,7 @@ export class Store {
     return this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close())
   }
 
-  #wait<T>(command: Command<T>, isAlone: boolean, by: Session | null, bytes: number): Promise<T> {
+  #wait<T>(command: Command<T>, turn: Waiting['turn'], by: Session | null, bytes: number): Promise<T> {
     const waiting = this.#queue.length
     if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', 'the store is closed'))
     const isFull = waiting >= MAX_COMMIT_QUEUE_RECORDS ||
@@ -91,7 +99,7 @@ export class Store {
     if (isFull) return Promise.reject(new Failure('queue-full', `${waiting} wait`))
     return new Promise<unknown>((resolve, reject) => {
       const sinceMs = performance.now()
-      this.#queue.push({ command, isAlone, by, bytes, sinceMs, resolve, reject, isRefused: false, outcome: undefined })
+      this.#queue.push({ command, turn, by, bytes, sinceMs, resolve, reject, isRefused: false, outcome: undefined })
       this.#queueBytes += bytes
       this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
       this.#running ??= this.#run()
@@ -152,10 +160,8 @@ export class Store {
     const events: EncodedEvent[] = []
     let bytes = 0
     let count = 0
-    for (const waiting of this.#queue) {
-      const isFull = count >= most || events.length >= maxRecords || bytes + draft.readLength >= maxBytes
-      if (isFull || (count > 0 && waiting.isAlone)) break
-      count++
+    const last: Waiting[] = []
+    const decide = (waiting: Waiting): void => {
       try {
         if (waiting.by !== null) draft.assertStands(waiting.by)
         const [decided, outcome] = waiting.command(draft)
@@ -168,8 +174,17 @@ export class Store {
         waiting.isRefused = true
         waiting.outcome = error
       }
-      if (waiting.isAlone) break
     }
+    for (const waiting of this.#queue) {
+      const isFull = count >= most || events.length + LAST_RECORDS * last.length >= maxRecords ||
+        bytes + draft.readLength + LAST_BYTES * last.length >= maxBytes
+      if (isFull || (count > 0 && waiting.turn === 'alone')) break
+      count++
+      if (waiting.turn === 'last') last.push(waiting)
+      else decide(waiting)
+      if (waiting.turn === 'alone') break
+    }
+    for (const waiting of last) decide(waiting)
     this.#batch = this.#take(count)
     return this.#events = events
   }

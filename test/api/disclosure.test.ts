@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { disclosed } from '../../src/store/disclosure.ts'
+import type { Tells } from '../../src/store/knowledge.ts'
 import { breakDisk } from '../support/disk-faults.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import type { RawAnswer } from '../support/raw.ts'
@@ -95,6 +98,26 @@ test('equal reads at once make one record; a read beside a change tells what is 
     ])
     const isNew = read!.json.passwords.password === `P${n}`
     assert.deepEqual(knows(1), isNew ? [1, 2] : [1], `change ${n}`)
+  }
+})
+
+test('nobody is named for a read whose entry went out of sight or was deleted in the same write', async t => {
+  const { knows, started: { service: { store, accounts } } } = await team(t)
+  await accounts!.changeUser(BEA, undefined, undefined, ['a'])
+  const { abilities, groups } = store.state.users.get(2)!
+  const session = { user: 2, hash: '', token: undefined, abilities, groups } as never
+  const gone = {
+    moved: (id: number) => updateEntry(store, id, { grupo: 'b' }, null),
+    deleted: (id: number) => deleteEntry(store, id, null)
+  }
+  let id = 0
+  for (const [how, go] of Object.entries(gone)) {
+    await createEntry(store, { ...FIELDS, grupo: 'a' }, null)
+    id++
+    const list = (): { tells?: Tells } =>
+      store.state.entries.list(['a']) === undefined ? {} : { tells: { list: ['a'] } }
+    const [answer] = await Promise.all([disclosed(store, session, 'listPassword', list, list()), go(id)])
+    assert.deepEqual([answer, knows(id)], [{}, ['host']], how)
   }
 })
 

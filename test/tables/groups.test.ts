@@ -278,6 +278,19 @@ test('the history of an entry that came from a group out of sight shows its stat
   assert.ok(!JSON.stringify(former).includes('of b alone'))
 })
 
+test('the versions of a history count the changes of its entry, and nothing that others did', async t => {
+  const service = await started(t)
+  const token = await tokenFor(service, ['a'])
+  const ofB = await tokenFor(service, ['b'])
+  for (let n = 0; n < 3; n++) {
+    await updateEntry(service.service.store, 1, { usuario: `v${n}` }, null)
+    await updateEntry(service.service.store, 2, { password: `of b ${n}` }, null)
+    await call(t, service.url, 'GET', '/api/listPassword', { token: ofB })
+  }
+  const { history } = (await call(t, service.url, 'GET', '/api/historyPassword/1', { token })).json
+  assert.deepEqual(history.map(({ version }: { version: number }) => version), [4, 3, 2, 1])
+})
+
 test('the counts of /metrics are about all entries, so a token with groups is none there', async t => {
   const service = await started(t)
   const from = { fields: ['X-Forwarded-For: 192.0.2.1'] }

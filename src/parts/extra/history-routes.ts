@@ -48,6 +48,7 @@ const IDS = { unknown: 999_999_999 }
 const HISTORY: RouteDescription = {
   tag: 'extra', summary: 'The changes of an entry, newest first.',
   description: 'With the names of the fields that each set; `formerPassword` gives the values. At most 500. ' +
+    '`version` counts the changes of this entry from 1; a compaction begins again. ' +
     'Of the time in a group that the caller does not see, `unseen` says that something was changed and when; the ' +
     'change that brought the entry in sight has all fields. ' +
     'One history is read at a time; 503 asks to come again. ' +
@@ -56,7 +57,7 @@ const HISTORY: RouteDescription = {
   answers: {
     history: jsonReply(200, {
       history: [{
-        version: 7, time: '2026-01-31T12:00:00.000Z', change: 'updated', fields: ['password'], by: 'ana@example.org'
+        version: 2, time: '2026-01-31T12:00:00.000Z', change: 'updated', fields: ['password'], by: 'ana@example.org'
       }],
       status: 200
     }),

@@ -21,7 +21,8 @@ export function forOperator(store: Commits, name: string): Commits {
   return {
     state: store.state,
     commit: (decide, by, bytes) => store.commit(named(decide), by, bytes),
-    commitAlone: (decide, by) => store.commitAlone(named(decide), by)
+    commitAlone: (decide, by) => store.commitAlone(named(decide), by),
+    commitLast: (decide, by) => store.commitLast(named(decide), by)
   }
 }
 
