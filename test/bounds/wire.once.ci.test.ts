@@ -44,7 +44,7 @@ interface Row {
   readonly not?: Over
 }
 
-const ENTRY = { password: `ł${'x'.repeat(50_000)}`, sistema: 's', usuario: 'u' }
+const ENTRY = { password: `é${'x'.repeat(50_000)}`, sistema: 's', usuario: 'u' }
 const ENTRIES = 200
 const GET = message('GET', '/api/getPassword/1')
 const tiny = (count: number): string => '1\r\nx\r\n'.repeat(count)
@@ -75,7 +75,7 @@ const ROWS: readonly Row[] = [
     sends: [message('POST', '/api/createPassword', 'x'.repeat(65_000)).subarray(0, -9)] },
   // Long entries stay in memory: a heap of 64 MiB is for ordinary ones.
   { way: 'whole bodies at once', connections: 200, mostMiB: 190, isRead: true, sends: [message('POST', '/api/createPassword',
-    JSON.stringify({ password: `ł${'x'.repeat(65_000)}`, sistema: 's', usuario: 'u' }))] },
+    JSON.stringify({ password: `é${'x'.repeat(65_000)}`, sistema: 's', usuario: 'u' }))] },
   { way: 'long heads, whose connections stay when they are answered', connections: 4_000, clients: 5, mostMiB: 90, not: 'TLS',
     isRead: true, sends: [message('GET', '/nope', undefined, [`X: ${'x'.repeat(15_500)}`])] },
   { way: 'connections that never say a word', connections: 2_000, mostMiB: 90, sends: [] },
@@ -133,9 +133,11 @@ const SHOWN: { readonly [bound: string]: string } = {
   DESCRIPTOR_RESERVE: 'program/hostile',
   DRAIN_TIMEOUT_MS: 'http/connections',
   HEADERS_TIMEOUT_MS: 'program/hostile',
+  HSTS_MAX_AGE_SECONDS: 'tables/answers',
   KEEP_ALIVE_TIMEOUT_MS: 'program/hostile',
   LOGIN_LIMIT_REQUESTS: 'api/session',
   MAX_BODIES_BYTES: 'bodies that stop before their end',
+  MAX_CODE_LENGTH: 'store/second-factor',
   MAX_CONNECTIONS: 'program/hostile',
   MAX_DRAIN_BYTES: 'bodies in one-byte chunks that are not needed',
   MAX_HEADER_BYTES: 'unfinished heads of one long field',
@@ -147,6 +149,8 @@ const SHOWN: { readonly [bound: string]: string } = {
   MAX_RATE_LIMIT_CLIENTS: 'api/rate-limit',
   MAX_SMALL_PIECES: 'bodies in one-byte chunks',
   MAX_UNSENT_BYTES: 'http/sending',
+  MAX_WARNED_PROXIES: 'http/proxy-warnings',
+  PROXY_WARNING_MS: 'http/proxy-warnings',
   RATE_LIMIT_WINDOW_SECONDS: 'api/rate-limit',
   REQUEST_TIMEOUT_MS: 'program/hostile',
   SEND_BYTES: 'the list, not read',
