@@ -7,6 +7,8 @@
 export const MAX_HEADER_BYTES: number = 16 * 1024
 /** Above: 431. */
 export const MAX_HEADER_FIELDS: number = 100
+/** Fields that node:http keeps of a head, so that a proxy's are found behind too many of a client. */
+export const KEPT_HEADER_FIELDS: number = 160
 /** Default of `MAX_BODY_BYTES`; above: 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024

@@ -3,7 +3,7 @@
  * refused before any other code reads them.
  */
 import type { IncomingMessage } from 'node:http'
-import { MAX_HEADER_FIELDS } from '../limits.ts'
+import { KEPT_HEADER_FIELDS, MAX_HEADER_FIELDS } from '../limits.ts'
 import { ListenerRequest } from './node-http.ts'
 
 const FIELDS = [
@@ -32,10 +32,11 @@ export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * MAX_HEADER_FIELDS
 }
 
-/** Undefined if a host's server may have dropped it. */
+/** Undefined if node:http, or a host's server, may have dropped it. */
 export function forwardedFor(request: IncomingMessage, head: Head | undefined): string | undefined {
   if (head !== undefined) return head['x-forwarded-for']
-  if (hasTooManyFields(request) && !(request instanceof ListenerRequest)) return undefined
+  const kept = request instanceof ListenerRequest ? KEPT_HEADER_FIELDS - 1 : MAX_HEADER_FIELDS
+  if (request.rawHeaders.length > 2 * kept) return undefined
   return request.headers['x-forwarded-for']?.toString()
 }
 

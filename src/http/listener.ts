@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
-  DESCRIPTOR_RESERVE, HEADERS_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS,
-  TIMEOUT_CHECK_MS
+  DESCRIPTOR_RESERVE, HEADERS_TIMEOUT_MS, KEPT_HEADER_FIELDS, MAX_CONNECTIONS, MAX_HEADER_BYTES, REQUEST_TIMEOUT_MS,
+  SHUTDOWN_SWEEP_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
 import { Connections, type ConnectionOptions, type Handle } from './connections.ts'
 import { allowHalfOpen, ListenerRequest, sparesSendingConnections } from './node-http.ts'
@@ -76,8 +76,8 @@ function withBounds(server: Server): Server {
   // Both would set timers for each request, a tenth of a get's cost; `closeSilent` replaces them.
   server.keepAliveTimeout = 0
   server.timeout = 0
-  // `readHead` refuses too many fields: node:http would drop the last ones silently, which are the proxy's.
-  server.maxHeadersCount = 0
+  // `readHead` refuses fewer: node:http drops the last ones silently, which are the proxy's.
+  server.maxHeadersCount = KEPT_HEADER_FIELDS
   allowHalfOpen(server)
   sparesSendingConnections(server) // `destroyIdle` closes those that are idle
   return server

@@ -134,6 +134,7 @@ const SHOWN: { readonly [bound: string]: string } = {
   DRAIN_TIMEOUT_MS: 'http/connections',
   HEADERS_TIMEOUT_MS: 'program/hostile',
   HSTS_MAX_AGE_SECONDS: 'tables/answers',
+  KEPT_HEADER_FIELDS: 'unfinished heads of many short fields',
   KEEP_ALIVE_TIMEOUT_MS: 'program/hostile',
   LOGIN_LIMIT_REQUESTS: 'api/session',
   MAX_BODIES_BYTES: 'bodies that stop before their end',

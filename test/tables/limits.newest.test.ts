@@ -9,6 +9,7 @@ const LINES_BEFORE_BYTES = limits.MAX_COMMIT_BYTES / 3 * 4 + limits.MAX_COMMIT_R
 
 const RELATIONS: { readonly [what: string]: readonly [least: number, most: number] } = {
   'headers are a part of the request': [limits.HEADERS_TIMEOUT_MS, limits.REQUEST_TIMEOUT_MS],
+  'more fields are kept than are taken': [limits.MAX_HEADER_FIELDS + 1, limits.KEPT_HEADER_FIELDS],
   'a timeout is looked at before it doubles': [limits.TIMEOUT_CHECK_MS, limits.HEADERS_TIMEOUT_MS],
   'the largest body fits while it is read': [2 * limits.MAX_BODY_SETTING_BYTES, limits.MAX_BODIES_BYTES],
   'the default of a body is within what the setting takes': [limits.MAX_BODY_BYTES, limits.MAX_BODY_SETTING_BYTES],
