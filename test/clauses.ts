@@ -44,7 +44,8 @@ export const CLAUSES: ReadonlyMap<string, readonly string[]> = new Map(Object.en
     'Unknown id: 404 `contraseña no encontrada`.'
   ],
   '§4.5': [
-    '`POST /api/deletePassword/{id}`, no body: 200 `contraseña borrada`.', 'Unknown id: 404 `contraseña no encontrada`.',
+    '`POST /api/deletePassword/{id}`, no body: 200 `contraseña borrada`.',
+    'Unknown id: 404 `contraseña no encontrada`.',
     'No longer listed; still retrievable.', 'Permanent removal is not offered.'
   ],
   '§5.1': ['By default all endpoints are public.'],
@@ -116,7 +117,8 @@ export function contractText(code: readonly Naming[], tests: readonly Naming[]):
   const rows = [...CLAUSES].map(([number, says]) =>
     `| ${number} | ${says.join('<br>')} | ${cell(code, number)} | ${cell(tests, number)} |`)
   return [
-    '# The contract, clause by clause', '', '`npm run clauses` writes this file from the comments of `src` and the titles of ' +
+    '# The contract, clause by clause', '',
+    '`npm run clauses` writes this file from the comments of `src` and the titles of ' +
       'tests that name a clause.', '', '| § | clause | kept by, in `src` | held by, in `test` |',
     '| --- | --- | --- | --- |', ...rows, ''
   ].join('\n')

@@ -24,7 +24,8 @@ const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const SETTINGS_HEADING = ['| variable | flag | default | what it sets |', '| --- | --- | --- | --- |']
 
 const DOCUMENTS: ReadonlyMap<string, string> = new Map(
-  ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'test/README.md', ...readdirSync(join(ROOT, 'src'), { recursive: true }).map(String)
+  ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'test/README.md',
+    ...readdirSync(join(ROOT, 'src'), { recursive: true }).map(String)
     .filter(path => path.endsWith('.md')).map(path => join('src', path))]
     .map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
 const README = DOCUMENTS.get('README.md')!
@@ -70,7 +71,8 @@ function readInside(path: string): string | undefined {
 
 test('the installation goes from top to bottom: the unit is there and was read before it is enabled', () => {
   const text = DOCUMENTS.get('src/parts/operator/README.md')!
-  const places = ['admin() {', '[Install]', 'admin init\n', 'systemctl daemon-reload\n', 'systemctl enable --now'].map(step => text.indexOf(step))
+  const places = ['admin() {', '[Install]', 'admin init\n', 'systemctl daemon-reload\n',
+    'systemctl enable --now'].map(step => text.indexOf(step))
   assert.deepEqual(places, places.toSorted((a, b) => a - b))
   assert.ok(places[0]! > 0)
 })
@@ -93,7 +95,8 @@ test('the curl examples give what they say, and show each of the five operations
 })
 
 test('each settings table is the one that the program reads by: the core\'s in the runbook, a part\'s in its README', () => {
-  const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g, '-$&').toLowerCase()}/README.md`, settings] as const)
+  const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g,
+    '-$&').toLowerCase()}/README.md`, settings] as const)
   const inParts = new Set(ofParts.flatMap(([, settings]) => Object.keys(settings)))
   const ofCore = Object.fromEntries(Object.entries(SETTINGS).filter(([name]) => !inParts.has(name)))
   const runbook = 'src/parts/operator/README.md' // the operator's part has no settings of its own
@@ -114,7 +117,8 @@ test('every link leads somewhere', () => {
 test('every program, script and setting that the documents name is there', () => {
   const programs = new Set([...ALL.matchAll(/\bdist\/([a-z-]+)\.js\b/g)].map(found => found[1]!))
   assert.deepEqual([...programs].filter(name => readInside(`src/${name}.ts`) === undefined), [])
-  const scripts = new Set([...ALL.matchAll(/\bnpm (?:run )?(start|test|[a-z]+(?::[a-z]+)?(?=[` ]))/g)].map(found => found[1]!))
+  const scripts = new Set([...ALL.matchAll(/\bnpm (?:run )?(start|test|[a-z]+(?::[a-z]+)?(?=[` ]))/g)].map(found =>
+    found[1]!))
   const ofNpm = ['ci', 'pack', 'install']
   assert.deepEqual([...scripts].filter(name => !(name in MANIFEST.scripts) && !ofNpm.includes(name)), [])
   const inBraces = Object.entries<string>(MANIFEST.scripts).filter(([, text]) => /(?<!\$)\{[^}]*,/.test(text))

@@ -4,7 +4,8 @@
  *
  * Without an argument a run has all but what is CI's. `ci` is what is left out then, `all` is both; `portable` and
  * `newest` are for other Nodes and users. Other arguments name folders and files: `http`, `router`, `page/webkit`,
- * `test/http/router.test.ts`. Each file has a process of its own; one that ends early, loses tests or does not end fails
+ * `test/http/router.test.ts`. Each file has a process of its own; one that ends early, loses tests or does not end
+ * fails
  * the run.
  */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -81,7 +82,8 @@ const worker = async (): Promise<void> => {
 }
 await Promise.all(Array.from({ length: WORKERS }, worker))
 mkdirSync(CACHE, { recursive: true })
-writeFileSync(DURATIONS, JSON.stringify({ ...durations(), ...Object.fromEntries(results.map(({ path, ms }) => [path, ms])) }))
+writeFileSync(DURATIONS, JSON.stringify({ ...durations(),
+  ...Object.fromEntries(results.map(({ path, ms }) => [path, ms])) }))
 const { text, isGood } = endOf(results, leftOut)
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1

@@ -32,7 +32,8 @@ const LAYERS: readonly (readonly Module[])[] = [
     { name: 'browser', holds: ['parts/page/browser/'], ofNode: [] }
   ],
   [{
-    name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'path'].map(name => `node:${name}`)
+    name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'path'].map(name =>
+      `node:${name}`)
   }],
   [{ name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }],
   [{
@@ -46,7 +47,8 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'terminal',
+      'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream', 'node:timers/promises']
   }],
   [
@@ -54,7 +56,8 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('access-log', 'node:buffer', 'node:crypto'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
-    part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
+    part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path',
+      'node:stream/consumers'),
     part('extra', 'node:buffer', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
@@ -76,7 +79,8 @@ const MODULES = LAYERS.flat()
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
 /** What knows the process and the console. */
 const OUTERMOST = [
-  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect'].map(name => `src/parts/operator/program/${name}.ts`)
+  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect'].map(name =>
+    `src/parts/operator/program/${name}.ts`)
 ]
 const SURFACE = 'src/index.ts'
 /** The one file that asks the service. */
@@ -131,7 +135,8 @@ const IMPORT = new RegExp([
 function importsOf(text: string): readonly Import[] {
   return [...text.matchAll(IMPORT)].map(({ groups: { type, one, names, from, bare, computed } = {}, index }) => {
     const [, dynamic] = /^['"]([^'"]+)['"]$/.exec(computed ?? '') ?? []
-    const named = names?.split(',').map(name => name.trim().replace(/^type /, '').split(' as ')[0]!).filter(name => name !== '')
+    const named = names?.split(',').map(name => name.trim().replace(/^type /, '').split(' as ')[0]!).filter(name =>
+      name !== '')
     const taken = [...one === undefined ? [] : ['default'], ...named ?? []]
     return {
       line: lineOf(text, index), from: from ?? bare ?? dynamic, isType: type !== undefined,
@@ -240,7 +245,8 @@ function strayGlobals(sources: Sources): string[] {
       if ('name' in parent && parent.name === node && !ts.isShorthandPropertyAssignment(parent)) return
       if (ts.isQualifiedName(parent) && parent.right === node) return
       const member = ts.isPropertyAccessExpression(parent) ? `.${parent.name.text}` : ''
-      if (!allowed.members.includes(member.slice(1))) found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}${member}`)
+      if (!allowed.members.includes(member.slice(1))) found.push(`${path}:${lineOf(text,
+        node.getStart())} ${node.getText()}${member}`)
     })
   }
   return found
@@ -258,12 +264,14 @@ function unsafeNames(sources: Sources): string[] {
   return [...sources].filter(([path]) => moduleOf(path)?.name === 'browser').flatMap(([path, text]) => {
     const found: string[] = []
     walk(parse(text), node => {
-      if (ts.isIdentifier(node) && UNSAFE.has(node.text)) found.push(`${path}:${lineOf(text, node.getStart())} ${node.text}`)
+      if (ts.isIdentifier(node) && UNSAFE.has(node.text)) found.push(`${path}:${lineOf(text,
+        node.getStart())} ${node.text}`)
       if (ts.isPropertyAccessExpression(node) && /^(document\.write|window\.open)$/.test(node.getText())) {
         found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}`)
       }
       if (!ts.isCallExpression(node) || !node.expression.getText().endsWith('.setAttribute')) return
-      if (!/^'(href|form|list|aria-(labelledby|describedby))'$/.test(node.arguments[0]?.getText() ?? '')) found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}`)
+      if (!/^'(href|form|list|aria-(labelledby|describedby))'$/.test(node.arguments[0]?.getText() ??
+        '')) found.push(`${path}:${lineOf(text, node.getStart())} ${node.getText()}`)
     })
     return found
   })
@@ -282,14 +290,17 @@ function nestedTernaries(sources: Sources): string[] {
   return found
 }
 
-/** Calls in the operator's program with as many arguments as a list has items, which may be more than a call can have. */
+/**
+ * Calls in the operator's program with as many arguments as a list has items, which may be more than a call can have.
+ */
 function spreadArguments(sources: Sources): string[] {
   return [...sources].filter(([path]) => /^src\/parts\/(operator\/)?[^/]+$/.test(path)).flatMap(([path, text]) => {
     const found: string[] = []
     const source = parse(text)
     // What was given as arguments is no more than a call can have.
     const given = new Set<string>()
-    walk(source, node => { if (ts.isParameter(node) && node.dotDotDotToken !== undefined) given.add(node.name.getText()) })
+    walk(source, node => { if (ts.isParameter(node) &&
+      node.dotDotDotToken !== undefined) given.add(node.name.getText()) })
     walk(source, node => {
       if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return
       const spread = node.arguments?.find(ts.isSpreadElement)?.expression
@@ -426,7 +437,8 @@ const RULES: { readonly [title: string]: Rule } = {
   },
   'every test runs': {
     find: sources => linesWith(sources, CUT),
-    tree: new Map([...TEST].filter(([path]) => !['test/tidy.newest.test.ts', 'test/runner.newest.ci.test.ts'].includes(path))),
+    tree: new Map([...TEST].filter(([path]) => !['test/tidy.newest.test.ts',
+      'test/runner.newest.ci.test.ts'].includes(path))),
     bad: { 'test/a.test.ts': [
       "test.only('a', f)", "describe.skip('b', f)", "t.todo('c')", "test('d', { timeout: 1, skip: true }, f)",
       "test('e', { only: true }, f)", "await t.test.skip('f', f)", "test('g', { skip: REASON }, f)"
@@ -445,9 +457,11 @@ const RULES: { readonly [title: string]: Rule } = {
     found: ['src/a.ts two']
   },
   [`a file of src has at most ${MAX_LINES} lines`]: { find: longFiles },
-  [`a line of src has at most ${MAX_COLUMNS} characters`]: { find: sources => linesWith(sources, new RegExp(`.{${MAX_COLUMNS + 1}}`, 'u')) },
+  [`a line of src has at most ${MAX_COLUMNS} characters`]: { find: sources =>
+    linesWith(sources, new RegExp(`.{${MAX_COLUMNS + 1}}`, 'u')) },
   'no file or folder has a catch-all name': {
-    find: sources => [...sources.keys()].filter(path => path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!))),
+    find: sources => [...sources.keys()].filter(path =>
+      path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!))),
     tree: new Map([...SRC, ...TEST])
   }
 }
@@ -482,7 +496,8 @@ test('the markup of the page holds no script, style, handler or foreign address'
   assert.doesNotMatch(readText('src/parts/page/browser/page.html'), UNSAFE_MARKUP)
   const styles = readdirSync(join(ROOT, 'src/parts/page/browser')).filter(name => name.endsWith('.css'))
   assert.ok(styles.length > 0)
-  for (const name of styles) assert.doesNotMatch(readText(`src/parts/page/browser/${name}`), /@import|url\(|expression\(/, name)
+  for (const name of styles) assert.doesNotMatch(readText(`src/parts/page/browser/${name}`),
+    /@import|url\(|expression\(/, name)
 })
 
 test('the packages are the three for development, with the types of the oldest Node, and none for running', () => {
@@ -511,6 +526,7 @@ test('whatever embedders import has a doc comment', () => {
 
 test('the top of the repository holds what the design names, and all of it', () => {
   const ignored = readText('.gitignore').split('\n').map(line => line.replace(/\/$/, ''))
-  const names = readdirSync(ROOT).filter(name => TOP_LEVEL.includes(name) || !/^\.|\.tgz$/.test(name) && !ignored.includes(name))
+  const names = readdirSync(ROOT).filter(name => TOP_LEVEL.includes(name) || !/^\.|\.tgz$/.test(name) &&
+    !ignored.includes(name))
   assert.deepEqual(names.sort(), [...TOP_LEVEL].sort())
 })

@@ -168,7 +168,8 @@ test('every line of the journal names whose token it was', async t => {
   const lines = readFileSync(join(started.folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n')
   assert.deepEqual(lines.map(line => JSON.parse(line)).map(({ type, by }) => [type, by]), [
     ['user.added', null], ['user.added', null], ['recording.begun', null], ['token.issued', null],
-    ['token.issued', null], ['entry.created', 2], ['entry.updated', 1], ['passwords.told', 1], ['entry.deleted', 2], ['token.revoked', 1]
+    ['token.issued', null], ['entry.created', 2], ['entry.updated', 1], ['passwords.told', 1], ['entry.deleted', 2],
+    ['token.revoked', 1]
   ])
 })
 

@@ -28,7 +28,8 @@ test('a failure is answered by its code; that of a route which stores by the rou
 })
 
 test('a request that cannot learn what others have written is answered 503', async () => {
-  for (const [code, status] of [['journal-failed', 503], ['journal-unreachable', 503], ['entry-too-large', 413]] as const) {
+  for (const [code, status] of [['journal-failed', 503], ['journal-unreachable', 503],
+    ['entry-too-large', 413]] as const) {
     const catchUp = (): Promise<void> => Promise.reject(new Failure(code, 'why'))
     assert.equal((await answered({ catchUp, guardedHosts: new Set() }, { host: 'localhost' })).status, status, code)
   }

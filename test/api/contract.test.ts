@@ -213,7 +213,8 @@ test('§1, §9 the five operations are under /api, by GET to read and by POST to
 test('§5.1, §5.2 by default nothing asks for a token, one that is sent is not looked at, and whatever is accepted, JSON comes', async t => {
   const { call } = await withEntries(t, 1)
   for (const field of [
-    'Authorization: Bearer nonsense', 'Authorization: Basic YTpi', 'Authorization: ', 'Accept: text/html', 'Accept: */*;q=0'
+    'Authorization: Bearer nonsense', 'Authorization: Basic YTpi', 'Authorization: ', 'Accept: text/html',
+    'Accept: */*;q=0'
   ]) {
     const answer = await call('GET', '/api/getPassword/1', undefined, [field])
     assertAnswer(answer, 200, got(entry(1)), field)
@@ -282,8 +283,10 @@ test('a query is not looked at, and an id may be percent-encoded: it is the same
 test('an id that is not a canonical positive integer is as an unknown one', async t => {
   const { call, records } = await withEntries(t, 12)
   const ids = [
-    'abc', '01', '1.0', '.1', '1e3', '-1', '+1', '0', '-0', '1_0', '0x1', '1n', '99999999999999999999', '9007199254740993',
-    '9'.repeat(400), '18446744073709551617', '4294967297', 'NaN', 'Infinity', 'null', 'true', '[1]', '%00', '1%00', '%ZZ',
+    'abc', '01', '1.0', '.1', '1e3', '-1', '+1', '0', '-0', '1_0', '0x1', '1n', '99999999999999999999',
+    '9007199254740993',
+    '9'.repeat(400), '18446744073709551617', '4294967297', 'NaN', 'Infinity', 'null', 'true', '[1]', '%00', '1%00',
+    '%ZZ',
     '%', '%C3%28', '..%2f1', '.', '..', '1%20', '%0a1', '1%0d%0a', '%EF%BC%91', '%D9%A1', '%C2%B9', '%2531', '*', '1;',
     '{id}', '__proto__', 'constructor', 'length', '13'
   ]
@@ -304,7 +307,8 @@ test('§2 whatever the text, it is got, listed and updated as given: never trimm
   const anyText = (): string => Array.from({ length: 1 + random.int(30) }, unit).join('')
   const texts = [
     ' ', '  both ends  ', '\t\r\n', '\u0000', 'a\u0000b', '\u007f\u0080\u009f', '"\\/\b\f', '</script>',
-    '\'; --', 'e\u0301', '\u{1f469}\u200d\u{1f4bb}', '\u{10ffff}', '\ufeffBOM', '\ufffd\ufffe\uffff', '\u2028\u2029', '\u202eright', '\u200b',
+    '\'; --', 'e\u0301', '\u{1f469}\u200d\u{1f4bb}', '\u{10ffff}', '\ufeffBOM', '\ufffd\ufffe\uffff', '\u2028\u2029',
+    '\u202eright', '\u200b',
     '\u3000', 'null', '0', 'undefined', '{}', '%41', '&amp;', '\\ud800', '\ud800', '\udc00\ud800', 'x'.repeat(10_000),
     '😀'.repeat(1_000)
   ]
@@ -384,7 +388,8 @@ test('§2 unknown fields, and an id or status, are ignored in a body', async t =
 
 test('update: a field that is there is held to the rules of create, one that is absent is not', async t => {
   const { call, records } = await withEntries(t, 1)
-  for (const [value, answer] of [[null, missing], ['', missing], [0, noString], [false, noString], [['x'], noString]] as const) {
+  for (const [value, answer] of [[null, missing], ['', missing], [0, noString], [false, noString],
+    [['x'], noString]] as const) {
     for (const field of FIELDS) {
       assertAnswer(await call('POST', '/api/updatePassword/1', { [field]: value }), 400, answer(field))
     }
@@ -421,7 +426,8 @@ test('a change appends one record; one that changes nothing, or deletes again: 2
   for (let i = 0; i < 2; i++) assertAnswer(await call('POST', '/api/deletePassword/1'), 200, DELETED)
   assert.equal(records(), 4)
   const deleted = entry(1, { password: 'new', sistema: 'y', usuario: 'u', status: 0 })
-  assertAnswer(await call('POST', '/api/updatePassword/1', { password: 'new' }), 200, updated(deleted), 'it stays deleted')
+  assertAnswer(await call('POST', '/api/updatePassword/1', { password: 'new' }), 200, updated(deleted),
+    'it stays deleted')
 })
 
 test('§1 a body of another content type, or of none: 415, which says what to send', async t => {

@@ -75,9 +75,12 @@ test('what tells no password is not recorded', async t => {
   await ana('POST', 'createPassword', FIELDS)
   await ana('POST', 'deletePassword/2')
   const asked: readonly (readonly [string, string, number, unknown?, (readonly string[])?])[] = [
-    ['HEAD', 'getPassword/1', 200], ['HEAD', 'listPassword', 200], ['GET', 'getPassword/9', 404], ['GET', 'listEntries', 200],
-    ['GET', 'deletedPasswords', 200], ['GET', 'deletedPasswords/2', 200], ['GET', 'oneTimeCode/1', 200], ['GET', 'historyPassword/1', 200],
-    ['GET', 'whoKnows/1', 200], ['POST', 'updatePassword/1', 412, { usuario: 'x' }, ['If-Match: "other"']], ['POST', 'updatePassword/1', 400, { usuario: 7 }],
+    ['HEAD', 'getPassword/1', 200], ['HEAD', 'listPassword', 200], ['GET', 'getPassword/9', 404],
+    ['GET', 'listEntries', 200],
+    ['GET', 'deletedPasswords', 200], ['GET', 'deletedPasswords/2', 200], ['GET', 'oneTimeCode/1', 200],
+    ['GET', 'historyPassword/1', 200],
+    ['GET', 'whoKnows/1', 200], ['POST', 'updatePassword/1', 412, { usuario: 'x' }, ['If-Match: "other"']],
+    ['POST', 'updatePassword/1', 400, { usuario: 7 }],
     ['POST', 'deletePassword/1', 200], ['POST', 'restorePassword/1', 200]
   ]
   for (const [method, path, status, body, fields] of asked) {

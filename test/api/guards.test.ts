@@ -37,14 +37,16 @@ test('a request waits for what others wrote, unless it is a GET that needs no to
 const SPARED: { readonly [operation: string]: readonly string[] } = {
   login: ['isPublic'], logout: ['takesAnyToken'], changeOwnPassword: ['takesAnyToken'], ownSessions: ['takesAnyToken'],
   endOwnSessions: ['takesAnyToken'], page: ['isPublic'], openapi: ['isPublic'],
-  health: ['isPublic', 'allowsHttp'], live: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'], status: ['isPublic']
+  health: ['isPublic', 'allowsHttp'], live: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'],
+  status: ['isPublic']
 }
 
 test('a route is spared a guard only where this table says so', async t => {
   const store = await freshStore(t)
   const { accounts, journal } = store
   const flags = ['--auth=bearer', ...'extraRoutes' in SETTINGS ? ['--extra-routes=on'] : []]
-  const context = { store, accounts, journal, settings: readSettings(flags, {}), routes: () => [] } as unknown as PartContext<object>
+  const context = { store, accounts, journal, settings: readSettings(flags, {}),
+    routes: () => [] } as unknown as PartContext<object>
   const opened = await Promise.all(PARTS.map(async part => await part.open?.(context) ?? {}))
   atEnd(t, () => { for (const part of opened) part.close?.() })
   const routes = [
@@ -64,11 +66,13 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     [true, false, undefined, 204], [false, false, undefined, 403], [false, false, 'https', 403],
     [false, true, 'HTTPS', 204], [false, true, 'http', 403], [false, true, undefined, 403]
   ] as const) {
-    const options = { warn: () => {}, asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
+    const options = { warn: () => {}, asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1'])
+      : undefined }
     // Whose request it is makes no difference: a client that is trusted as well, or, as in most cases, is not.
     for (const client of [undefined, '127.0.0.1', '192.0.2.1']) {
       const fields = { host: 'a', 'x-forwarded-proto': forwardedProto, 'x-forwarded-for': client }
-      assert.equal((await answered(options, fields, { isSecure })).status, status, `${isSecure} ${isProxy} ${forwardedProto} ${client}`)
+      assert.equal((await answered(options, fields, { isSecure })).status, status,
+        `${isSecure} ${isProxy} ${forwardedProto} ${client}`)
       assert.equal((await answered(options, fields, { isSecure, allowsHttp: true })).status, 204)
     }
   }
@@ -77,7 +81,8 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
 test('§8.4 a request that the general limit refuses counts in no other', async () => {
   const limitOf = (limit: number): RateLimit => new RateLimit(limit, undefined, () => 0)
   const [general, own] = [limitOf(1), limitOf(5)]
-  const ask = async (): Promise<number> => (await answered({ rateLimit: general }, { host: 'a' }, { limit: own })).status
+  const ask = async (): Promise<number> => (await answered({ rateLimit: general }, { host: 'a' },
+    { limit: own })).status
   assert.equal(await ask(), 204)
   for (let i = 0; i < 3; i++) assert.equal(await ask(), 429)
   assert.deepEqual([general.peek('127.0.0.1').allowed, own.peek('127.0.0.1').remaining], [false, 4])

@@ -15,7 +15,8 @@ import { startService } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
 const OK = '{"message":"OK","status":200}'
-const FAILED = '{"message":"The journal takes no more writes: read the runbook before you restart the service.","status":503}'
+const FAILED = '{"message":"The journal takes no more writes: read the runbook before you restart the ' +
+  'service.","status":503}'
 const NOT_LOCAL =
   '{"message":"Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.","status":403}'
 const ENTRY = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
@@ -80,8 +81,10 @@ test('only this machine may ask, not through a proxy, or another with any token;
   const never = [...pages, REMOTE]
   const cases: readonly (readonly [url: string, status: number, fields: readonly string[], token?: string])[] = [
     ...[await startService(t), await startService(t, { 'trust-proxy': '127.0.0.1' })].flatMap(({ url }) => [
-      ...[...never, 'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: ', 'X-Forwarded-Proto: https', 'Origin: http://evil.example',
-        'X-Real-IP: 203.0.113.7', 'X-Forwarded-Host: vault.example', 'Forwarded: for=203.0.113.7', 'Via: 1.1 proxy', 'Via: 1.1 a, 1.1 b']
+      ...[...never, 'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: ', 'X-Forwarded-Proto: https',
+        'Origin: http://evil.example',
+        'X-Real-IP: 203.0.113.7', 'X-Forwarded-Host: vault.example', 'Forwarded: for=203.0.113.7', 'Via: 1.1 proxy',
+        'Via: 1.1 a, 1.1 b']
         .map(field => [url, 403, [field]] as const),
       [url, 200, []] as const, [url, 200, ['Sec-Fetch-Site: none']] as const
     ]),
@@ -94,7 +97,8 @@ test('only this machine may ask, not through a proxy, or another with any token;
       const { status, text, headers } = await call(t, url, 'GET', path, { fields, token, localAddress: '127.0.0.9' })
       assert.equal(status, expected, `${path} ${fields.join()}`)
       if (status === 403 && /^(X-|Forwarded|Via)/.test(fields[0]!)) assert.equal(text, NOT_LOCAL)
-      if (url === shut.url && fields[0] === 'Host: evil.example') assert.match(text, /The Host of this request .* ALLOWED_HOSTS/)
+      if (url === shut.url && fields[0] === 'Host: evil.example') assert.match(text,
+        /The Host of this request .* ALLOWED_HOSTS/)
       assert.deepEqual(Object.keys(headers).filter(name => name.startsWith('access-control-')), [])
     }
   }
@@ -144,11 +148,13 @@ test('each answer is counted once, by its route and status, and none shows what 
   assert.deepEqual(samples(metrics, 'pes_http_malformed_requests_total'), {
     'pes_http_malformed_requests_total{status="400"}': 1, 'pes_http_malformed_requests_total{status="405"}': 1
   })
-  assert.deepEqual(samples(metrics, 'pes_entries'), { 'pes_entries{status="active"}': 2, 'pes_entries{status="deleted"}': 1 })
+  assert.deepEqual(samples(metrics, 'pes_entries'), { 'pes_entries{status="active"}': 2,
+    'pes_entries{status="deleted"}': 1 })
   assert.equal(samples(metrics, 'pes_journal_write_duration_seconds')['pes_journal_write_duration_seconds_count'], 5)
   assert.equal(service.store.journal.status().records, 6)
   const single = {
-    pes_journal_records: 6, pes_journal_write_errors_total: 0, pes_journal_queue_length: 0, pes_journal_failed: 0, pes_rate_limit_clients: 1
+    pes_journal_records: 6, pes_journal_write_errors_total: 0, pes_journal_queue_length: 0, pes_journal_failed: 0,
+    pes_rate_limit_clients: 1
   }
   for (const [name, value] of Object.entries(single)) assert.deepEqual(samples(metrics, name), { [name]: value })
   const { text } = await call(t, url, 'GET', '/metrics')
@@ -160,7 +166,8 @@ test('a write that failed is counted as a write and as a failure', () => {
   metrics.journalWritten(20, true)
   metrics.journalWritten(30, false)
   const delay = watchEventLoop()
-  const text = exposition(metrics, delay, memoryStore(), { rateLimitClients: 0, connections: 0, lostLines: 0, certificateEndMs: undefined })
+  const text = exposition(metrics, delay, memoryStore(),
+    { rateLimitClients: 0, connections: 0, lostLines: 0, certificateEndMs: undefined })
   delay.disable()
   const families = parseExposition(text)
   assert.deepEqual(samples(families, 'pes_journal_write_errors_total'), { pes_journal_write_errors_total: 1 })
@@ -176,7 +183,8 @@ test('how late timers were is told beyond the interval in which that is measured
     [{ count: 4, mean: 12e6, percentile: (percent: number) => percent * 1e6 }, [0.04, 0.08, 0.089, 0.008, 4]],
     [{ count: 0, mean: NaN, percentile: () => 0 }, [0, 0, 0, 0, 0]]
   ] as const) {
-    const values = samples(parseExposition(exposition(new Metrics(), delay as never, memoryStore(), load)), 'nodejs_eventloop_delay_seconds')
+    const values = samples(parseExposition(exposition(new Metrics(), delay as never, memoryStore(), load)),
+      'nodejs_eventloop_delay_seconds')
     const keys = ['{quantile="0.5"}', '{quantile="0.9"}', '{quantile="0.99"}', '_sum', '_count']
     assert.deepEqual(Object.entries(values).map(([key, value]) => [key, Math.round(value * 1e6) / 1e6]),
       keys.map((key, i) => [`nodejs_eventloop_delay_seconds${key}`, expected[i]]))
@@ -215,7 +223,8 @@ test('the process reports its memory, its processor time, its start, and its con
   assert.ok(Math.abs(value('process_start_time_seconds') - (Date.now() / 1000 - process.uptime())) < 2)
   assert.equal(value('pes_http_connections'), 1)
   // 1, so that it can be multiplied with to add its labels to others.
-  assert.deepEqual(samples(metrics, 'pes_build_info'), { [`pes_build_info{node="${process.version}",version="${VERSION}"}`]: 1 })
+  assert.deepEqual(samples(metrics, 'pes_build_info'),
+    { [`pes_build_info{node="${process.version}",version="${VERSION}"}`]: 1 })
 })
 
 test('a blocked event loop is seen', async t => {

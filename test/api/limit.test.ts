@@ -69,7 +69,8 @@ test('§8, §8.3 a malformed request under /api is counted, says what is left, a
   const { url } = await startService(t, { 'rate-limit': '2' })
   const twice = message('GET', '/api/listPassword', undefined, ['Host: a', 'Host: b'])
   const expecting = message('GET', '/api/listPassword', undefined, ['Expect: 200-ok'])
-  for (const [request, expected, left] of [[twice, 400, '1'], [expecting, 417, '0'], [twice, 429, '0'], [expecting, 429, '0']] as const) {
+  for (const [request, expected, left] of [[twice, 400, '1'], [expecting, 417, '0'], [twice, 429, '0'],
+    [expecting, 429, '0']] as const) {
     assert.deepEqual(limits(await ask(t, url, request)).slice(0, 3), [expected, '2', left])
   }
 })
@@ -113,6 +114,7 @@ test('§8 behind a trusted proxy a client is who the proxy says; what anybody el
   for (const [localAddress, values, before] of FORWARDED) {
     const fields = values.map(value => `X-Forwarded-For: ${value}`)
     const answer = await ask(t, url, message('GET', '/api/getPassword/1', undefined, fields), { localAddress })
-    assert.deepEqual(limits(answer), [404, '1000', String(999 - before), undefined], `${localAddress} ${values.join(' | ')}`)
+    assert.deepEqual(limits(answer), [404, '1000', String(999 - before), undefined],
+      `${localAddress} ${values.join(' | ')}`)
   }
 })

@@ -56,10 +56,12 @@ const busy = (store: Store): object => {
 /** The examples of answers, in the order in which they are brought about. */
 const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   none: {}, created: {}, found: {}, entries: {}, unknown: {}, updated: {},
-  deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, former: {}, knows: {}, // below another entry
+  // below another entry
+  deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, former: {}, knows: {},
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
   missing: { options: { body: {} } },
-  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, newPassword: 7, session: 7, grupo: 7, otp: 7, email: 7 } } },
+  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, newPassword: 7, session: 7,
+    grupo: 7, otp: 7, email: 7 } } },
   badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
   unauthenticated: { options: { token: 'pes_unknown' } },
   forbidden: {},
@@ -78,7 +80,8 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { status: broken, append: broken, location: broken })
-    return Object.assign(store.state.entries, { pageChanges: broken, pageDeleted: broken, text: broken, get: broken, list: broken })
+    return Object.assign(store.state.entries, { pageChanges: broken, pageDeleted: broken, text: broken, get: broken,
+      list: broken })
   } },
   code: { broken: store => {
     const { entries } = store.state
@@ -90,7 +93,8 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   changed: {}
 }
 
-const ALIKE = ['code', 'sessions', 'listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'former', 'knows', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
+const ALIKE = ['code', 'sessions', 'listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'former',
+  'knows', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
 const NEVER = ['openapi unforeseen', 'ownSessions unforeseen', 'live unforeseen']
 
@@ -136,7 +140,8 @@ async function holdTrue(t: TestContext, started: Started, tight: Started): Promi
     provocation.broken?.(store)
     const options = { token, body: request.body, ...provocation.options }
     const path = what !== 'formerPassword former' ? request.path
-      : `/api/formerPassword/1/${(await call(t, where.url, 'GET', '/api/historyPassword/1', { token })).json.history.at(-1).version}`
+      : `/api/formerPassword/1/${(await call(t, where.url, 'GET', '/api/historyPassword/1',
+        { token })).json.history.at(-1).version}`
     const answer = await call(t, where.url, request.method, path, options)
     for (const [one, whole] of unbroken) {
       for (const field of Object.keys(one)) if (!(field in whole)) Reflect.deleteProperty(one, field)
@@ -154,7 +159,8 @@ test('each example is answered as the description says, open and protected', asy
   assert.equal(open.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
   assert.equal(open.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
   assert.equal(open.size, HAS_EXTRA ? 133 : 74, 'no status that an operation answers with is left out')
-  const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { ...LIMIT, 'rate-limit': '1' }))
+  const shut = await holdTrue(t, await startProtected(t, LIMIT),
+    await startProtected(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   assert.equal(shut.get('changeOwnPassword storingFailed')?.json.message, 'Error changing password')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
@@ -179,7 +185,8 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
   assert.ok(!JSON.stringify(less).includes('RateLimit'))
   assert.ok(!answersOf(less).some(({ status }) => status === 429))
   const everybody = await descriptionOf(t, (await startService(t, { health: 'public' })).url)
-  assert.deepEqual(answersOf(everybody).filter(({ name }) => name === 'notLocal').map(({ operation }) => operation), ['metrics'])
+  assert.deepEqual(answersOf(everybody).filter(({ name }) => name === 'notLocal').map(({ operation }) => operation),
+    ['metrics'])
   const { url } = await startProtected(t, { abilities: 'listPassword=a:list,getPassword=any' })
   const shut = await descriptionOf(t, url)
   assert.deepEqual(tableOf(shut).map(row => [row[0], row[3]]), [
@@ -189,8 +196,10 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
     ['endOwnSessions', []], ['health', undefined], ['live', undefined], ['metrics', undefined], ['openapi', undefined]
   ])
   // An entry that was changed again meanwhile has no ETag.
-  assert.deepEqual(Object.entries<any>(shut.components.headers).map(([name, { required, schema }]) => [name, required, schema]), [
-    ['Retry-After', true, { type: 'integer', minimum: 0 }], ['Location', true, { type: 'string' }], ['ETag', false, { type: 'string' }]
+  assert.deepEqual(Object.entries<any>(shut.components.headers).map(([name, { required, schema }]) => [name, required,
+    schema]), [
+    ['Retry-After', true, { type: 'integer', minimum: 0 }], ['Location', true, { type: 'string' }],
+    ['ETag', false, { type: 'string' }]
   ])
   const { type, scheme } = shut.components.securitySchemes.bearer
   assert.deepEqual([type, scheme], ['http', 'bearer'])
@@ -199,7 +208,8 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
 test('that HTTPS is asked for is described where it is, in production without a certificate, but for a route that does without', () => {
   const [route] = entryRoutes(memoryStore())
   for (const [isProduction, tlsCert, allowsHttp, isAsked] of [
-    [true, undefined, false, true], [false, undefined, false, false], [true, 'chain.pem', false, false], [true, undefined, true, false]
+    [true, undefined, false, true], [false, undefined, false, false], [true, 'chain.pem', false, false],
+    [true, undefined, true, false]
   ] as const) {
     const settings = { ...readSettings([], {}), isProduction, tlsCert }
     const context = { settings, prefix: '', routes: () => [{ ...route, allowsHttp }] }
@@ -248,7 +258,8 @@ test('routes of parts are described like those of the contract: their tags, and 
     assert.deepEqual(document.tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
     const schemaOf = (path: string): any => document.paths[path].get.responses['200'].content['application/json'].schema
     const entry = { $ref: '#/components/schemas/Entry' }
-    assert.deepEqual(schemaOf('/api/getPassword/{id}').properties.passwords, entry, 'a client made of it has one type of entry')
+    assert.deepEqual(schemaOf('/api/getPassword/{id}').properties.passwords, entry,
+      'a client made of it has one type of entry')
     assert.deepEqual(schemaOf('/api/listPassword'), { type: 'array', minItems: 1, items: entry })
     for (const name of ['Entry', 'Message']) assert.equal(document.components.schemas[name].additionalProperties, false)
   }
@@ -257,7 +268,8 @@ test('routes of parts are described like those of the contract: their tags, and 
 test('every route below /api that a source has is described', async t => {
   const src = fileURLToPath(new URL('../../src', import.meta.url))
   const sources = readdirSync(src, { recursive: true }).map(String).filter(path => path.endsWith('.ts'))
-  const routes = sources.flatMap(path => [...readFileSync(join(src, path), 'utf8').matchAll(/ path: '(\/api\/[^']+)'/g)])
+  const routes = sources.flatMap(path => [...readFileSync(join(src, path),
+    'utf8').matchAll(/ path: '(\/api\/[^']+)'/g)])
   const { url } = await startProtected(t, LIMIT)
   const { paths } = await (await fetch(`${url}/openapi.json`)).json() as { paths: object }
   assert.ok(routes.length >= 7)

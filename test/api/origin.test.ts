@@ -7,7 +7,8 @@ import { startService } from '../support/service.ts'
 
 const entry = '{"password":"p","sistema":"s","usuario":"u"}'
 
-async function isOriginAllowed(origin: string, scheme: string, host: string, corsOrigins: ReadonlySet<string>): Promise<boolean> {
+async function isOriginAllowed(origin: string, scheme: string, host: string,
+  corsOrigins: ReadonlySet<string>): Promise<boolean> {
   const options = { corsOrigins, guardedHosts: new Set([host]) }
   return (await answered(options, { host, origin }, { isSecure: scheme === 'https' })).status !== 403
 }
@@ -32,7 +33,8 @@ test('any other host is not allowed', () => {
     '[::ffff:127.0.0.1]:3000', '[::FFFF:7f00:1]', '[0:0:0:0:0:ffff:c000:207]', '[::ffff:0:0]'
   ]
   for (const host of hosts) {
-    for (const time of ['first', 'second']) assert.equal(isHostAllowed(host, allowed), false, `${JSON.stringify(host)}, ${time} request`)
+    for (const time of ['first', 'second']) assert.equal(isHostAllowed(host, allowed), false,
+      `${JSON.stringify(host)}, ${time} request`)
   }
 })
 
@@ -52,7 +54,8 @@ test('an origin of another scheme, host or port, or none at all, is not allowed'
     'http://127.0.0.1:3000.evil.example',
     'http://app.example', 'https://app.example:8443', 'https://app.example.evil.example'
   ]
-  for (const origin of origins) assert.equal(await isOriginAllowed(origin, 'http', '127.0.0.1:3000', allowed), false, origin)
+  for (const origin of origins) assert.equal(await isOriginAllowed(origin, 'http', '127.0.0.1:3000', allowed), false,
+    origin)
 })
 
 test('ALLOWED_HOSTS allows a name, and only it', async t => {

@@ -5,7 +5,8 @@ import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/account
 import { journalBytes, linesOf } from '../support/journal.ts'
 import type { Started } from '../support/service.ts'
 
-async function loginOf(t: TestContext, { url }: Started, password: string = PASSWORD, email: string = ANA): Promise<string> {
+async function loginOf(t: TestContext, { url }: Started, password: string = PASSWORD,
+  email: string = ANA): Promise<string> {
   const answer = await call(t, url, 'POST', '/api/login', { body: { email, password } })
   assert.equal(answer.status, 200, answer.text)
   return answer.json.token
@@ -16,19 +17,24 @@ test('one’s own password is changed with the current one only, which ends all 
   const token = await loginOf(t, started)
   const change = (password: string, newPassword: string): ReturnType<typeof call> =>
     call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body: { password, newPassword } })
-  assert.deepEqual(JSON.parse((await change('wrong', 'another long password')).text).errors, { password: ['The current password is not correct.'] })
+  assert.deepEqual(JSON.parse((await change('wrong', 'another long password')).text).errors,
+    { password: ['The current password is not correct.'] })
   for (const [weak, why] of [
-    ['short', /^The newPassword field must be at least 12 characters.$/], [ANA.toUpperCase(), /^The newPassword field must not be made of/],
+    ['short', /^The newPassword field must be at least 12 characters.$/],
+    [ANA.toUpperCase(), /^The newPassword field must not be made of/],
     ['\ud801'.repeat(12), /^The newPassword field must be Unicode without halves of surrogate pairs.$/]
   ] as const) {
     const { status, text } = await change(PASSWORD, weak)
     assert.equal(status, 400)
     assert.match(JSON.parse(text).errors.newPassword[0], why)
   }
-  assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text), { message: 'contraseña cambiada', status: 200 })
+  assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text),
+    { message: 'contraseña cambiada', status: 200 })
   assert.equal(started.service.accounts!.tokens().length, 0)
-  const types = linesOf(journalBytes(started.folder)).slice(-2).map(line => JSON.parse(line)).map(({ type, by }) => [type, by])
-  assert.deepEqual(types, [['token.issued', 1], ['password.changed', 1]], 'it is the change of that user, and no token was issued for it')
+  const types = linesOf(journalBytes(started.folder)).slice(-2).map(line =>
+    JSON.parse(line)).map(({ type, by }) => [type, by])
+  assert.deepEqual(types, [['token.issued', 1], ['password.changed', 1]],
+    'it is the change of that user, and no token was issued for it')
   const login = (password: string): ReturnType<typeof call> =>
     call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
   assert.deepEqual([(await login(PASSWORD)).status, (await login('another long password')).status], [401, 200])
@@ -47,7 +53,8 @@ test('one’s own password is not changed by a token that is revoked while the c
   await begun
   await accounts.revokeToken(accounts.tokens()[0]!.id)
   assert.equal((await change).status, 503, 'and what is asked again is refused')
-  const login = (password: string): ReturnType<typeof call> => call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
+  const login = (password: string): ReturnType<typeof call> =>
+    call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
   assert.deepEqual([(await login(PASSWORD)).status, (await login(body.newPassword)).status], [200, 401])
 })
 
@@ -57,7 +64,8 @@ test('tries at one’s own password count for the user, from wherever they come'
   const token = await loginOf(t, started)
   for (let n = 1; n <= 8; n++) {
     const body = { password: 'wrong', newPassword: 'another long password' }
-    const { status } = await call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body, localAddress: `127.0.0.${n}` })
+    const { status } = await call(t, started.url, 'POST', '/api/changeOwnPassword',
+      { token, body, localAddress: `127.0.0.${n}` })
     statuses.push(status)
   }
   assert.deepEqual(statuses, [400, 400, 400, 400, 400, 400, 429, 429])
@@ -69,11 +77,13 @@ test('a user without any ability sees and ends the own sessions, and nobody else
   const [first, second] = [await loginOf(t, started), await loginOf(t, started)]
   const bea = await loginOf(t, started, PASSWORD, 'bea@example.org')
   await accounts!.issue(ANA, undefined, undefined, 'nightly build')
-  const sessions = async (token: string): Promise<any[]> => (await call(t, url, 'GET', '/api/ownSessions', { token })).json.sessions
+  const sessions = async (token: string): Promise<any[]> =>
+    (await call(t, url, 'GET', '/api/ownSessions', { token })).json.sessions
   const end = async (token: string, session: unknown): Promise<number> =>
     (await call(t, url, 'POST', '/api/endOwnSessions', { token, body: { session } })).status
   const seen = await sessions(first)
-  assert.deepEqual(seen.map(({ name, current }) => [name, current]), [['login', true], ['login', false], ['nightly build', false]])
+  assert.deepEqual(seen.map(({ name, current }) => [name, current]),
+    [['login', true], ['login', false], ['nightly build', false]])
   for (const { issued } of seen) assert.ok(Math.abs(Date.now() - Date.parse(issued)) < 60_000)
   const [{ id: beas }] = await sessions(bea)
   assert.equal(await end(first, beas), 404)
@@ -94,7 +104,8 @@ test('a token that the operator issued is not its user’s: 403', async t => {
   const started = await startProtected(t)
   const token = await tokenOf(started)
   for (const [method, path, body] of [
-    ['POST', 'changeOwnPassword', { password: PASSWORD, newPassword: 'another long password' }], ['GET', 'ownSessions', undefined],
+    ['POST', 'changeOwnPassword', { password: PASSWORD, newPassword: 'another long password' }],
+    ['GET', 'ownSessions', undefined],
     ['POST', 'endOwnSessions', { session: 'others' }]
   ] as const) assert.equal((await call(t, started.url, method, `/api/${path}`, { token, body })).status, 403, path)
 })

@@ -1,4 +1,7 @@
-/** Who has created what, and changes that must not overwrite another's: Location, ETag and If-Match (RFC 9110 §8.8.3, §13.1.1). */
+/**
+ * Who has created what, and changes that must not overwrite another's: Location, ETag and If-Match (RFC 9110 §8.8.3,
+ * §13.1.1).
+ */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { preconditionIn } from '../../src/http/routes.ts'
@@ -14,10 +17,13 @@ const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
 
 async function ask(
   { url }: Pick<Started, 'url'>, method: string, path: string, body?: unknown, headers: Record<string, string> = {}
-): Promise<{ readonly status: number, readonly tag: string | null, readonly location: string | null, readonly json: any }> {
+): Promise<{ readonly status: number, readonly tag: string | null, readonly location: string | null,
+  readonly json: any }> {
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' }
-  const response = await fetch(url + path, { method, headers: { ...type, ...headers }, ...body !== undefined && { body: JSON.stringify(body) } })
-  return { status: response.status, tag: response.headers.get('ETag'), location: response.headers.get('Location'), json: await response.json() }
+  const response = await fetch(url + path, { method, headers: { ...type, ...headers }, ...body !== undefined &&
+    { body: JSON.stringify(body) } })
+  return { status: response.status, tag: response.headers.get('ETag'), location: response.headers.get('Location'),
+    json: await response.json() }
 }
 
 const CHANGED = { message: 'Precondition Failed', status: 412 }
@@ -85,7 +91,8 @@ test('If-Match takes a list and an asterisk; a weak tag, or what is no tag, matc
   const service = await started(t)
   const { tag } = await ask(service, 'GET', '/api/getPassword/1')
   for (const [ifMatch, status] of [
-    ['*', 200], [`"0", ${tag}`, 200], [`W/${tag}`, 412], ['"0"', 412], ['', 412], [tag!.replaceAll('"', ''), 412], ['"undefined"', 412]
+    ['*', 200], [`"0", ${tag}`, 200], [`W/${tag}`, 412], ['"0"', 412], ['', 412], [tag!.replaceAll('"', ''), 412],
+    ['"undefined"', 412]
   ] as const) {
     const { status: found } = await ask(service, 'POST', '/api/updatePassword/1', {}, { 'If-Match': ifMatch })
     assert.equal(found, status, ifMatch)
@@ -142,7 +149,8 @@ test('a tag is that of its text over restarts, a compaction and a rotation', asy
 
 test('an entry has another tag in the journal of another key: who compares tags learns nothing of passwords', async t => {
   const [one, other] = [await started(t), await started(t)]
-  assert.notEqual((await ask(one, 'GET', '/api/getPassword/1')).tag, (await ask(other, 'GET', '/api/getPassword/1')).tag)
+  assert.notEqual((await ask(one, 'GET', '/api/getPassword/1')).tag,
+    (await ask(other, 'GET', '/api/getPassword/1')).tag)
 })
 
 test('an embedder changes an entry only as long as it is what was read', async t => {
@@ -150,6 +158,7 @@ test('an embedder changes an entry only as long as it is what was read', async t
   t.after(() => service.close())
   const read = await service.createPassword(FIELDS)
   const changed = await service.updatePassword(1, { password: 'first' }, { ifUnchanged: read })
-  await assert.rejects(service.updatePassword(1, { password: 'second' }, { ifUnchanged: read }), failure('entry-changed'))
+  await assert.rejects(service.updatePassword(1, { password: 'second' }, { ifUnchanged: read }),
+    failure('entry-changed'))
   assert.deepEqual(await service.getPassword(1), changed)
 })

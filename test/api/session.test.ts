@@ -27,7 +27,8 @@ test('§5.3 login: 200 with token, user and status, the address in any case, eac
     const { token } = answer.json
     assert.equal(answer.status, 200)
     assert.match(token, /^pes_[A-Za-z0-9_-]{43}$/)
-    assert.equal(answer.text, `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana","abilities":["*"]},"expires":null,"status":200}`)
+    assert.equal(answer.text,
+      `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana","abilities":["*"]},"expires":null,"status":200}`)
     assert.equal(answer.headers['content-type'], JSON_TYPE)
     assert.equal(answer.headers['cache-control'], 'no-store')
     tokens.add(token)
@@ -92,7 +93,8 @@ test('§5.3, §5.5 the answer to a login says when its token ends', async t => {
 test('a pair of an address and an e-mail has six logins a minute, also where an address has more', async t => {
   const { url } = await startProtected(t, { 'login-limit': '100', 'rate-limit': '100' })
   const statuses: number[] = []
-  for (let n = 0; n < 8; n++) statuses.push((await login(t, url, n % 2 === 0 ? ANA : ANA.toUpperCase(), 'wrong')).status)
+  for (let n = 0; n < 8; n++) statuses.push((await login(t, url, n % 2 === 0 ? ANA : ANA.toUpperCase(),
+    'wrong')).status)
   assert.deepEqual(statuses, [401, 401, 401, 401, 401, 401, 429, 429])
   const { status, text, headers } = await login(t, url, ANA, PASSWORD)
   assert.deepEqual([status, text], [429, '{"message":"Too Many Requests"}'])

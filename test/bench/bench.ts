@@ -115,7 +115,8 @@ async function measureStart(): Promise<Start> {
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-const heading = (...names: readonly string[]): string[] => [row(names), row(names.map((_, i) => i === 0 ? '---' : '--:'))]
+const heading = (...names: readonly string[]): string[] => [row(names),
+  row(names.map((_, i) => i === 0 ? '---' : '--:'))]
 const whole = (value: number): string => Math.round(value).toLocaleString('en')
 const ms = (value: number): string => value < 10 ? value.toPrecision(2) : whole(value)
 const percent = (share: number): string => Number.isNaN(share) ? '–' : `${Math.round(share * 100)} %`
@@ -132,7 +133,8 @@ function workRow(title: string, all: readonly Round[]): string {
     spread(all.flatMap(round => round[a] && round[b] ? [round[a].rate / round[b].rate] : []))
   const latency = (side: Side): string => `${ms(of(side, 'p50Ms'))}, ${ms(of(side, 'p99Ms'))}`
   return row([
-    title, whole(of('program', 'rate')), whole(of('floor', 'rate')), ratio('program', 'floor'), ratio('control', 'floor'),
+    title, whole(of('program', 'rate')), whole(of('floor', 'rate')), ratio('program', 'floor'),
+    ratio('control', 'floor'),
     ratio('program', 'shortest'), latency('program'), latency('floor'),
     percent(Math.max(of('program', 'busy'), of('floor', 'busy'))),
     percent(Math.max(...all.flatMap(round => SIDES.map(side => round[side]?.others ?? 0))))
@@ -160,7 +162,8 @@ function report(works: ReadonlyMap<string, readonly Round[]>, starts: readonly S
 
 const known = values.curve ? CURVE : WORKS
 const names = values.only?.split(',') ?? [...Object.keys(known), ...values.curve ? [] : ['start']]
-const isWrong = ![rounds, seconds, records].every(value => value > 0) || !names.every(name => name === 'start' || known[name])
+const isWrong = ![rounds, seconds, records].every(value => value > 0) ||
+  !names.every(name => name === 'start' || known[name])
 if (values.help || isWrong) {
   console.log(HELP)
   process.exit(values.help ? 0 : 2)
@@ -177,5 +180,6 @@ for (let round = 0; round < rounds; round++) {
 }
 const text = report(works, starts)
 console.log(text)
-if (values.only === undefined) writeFileSync(new URL(`results/${values.curve ? 'curve' : 'speed'}.md`, import.meta.url), text)
+if (values.only === undefined) writeFileSync(new URL(`results/${values.curve ? 'curve' : 'speed'}.md`, import.meta.url),
+  text)
 process.exit()

@@ -44,7 +44,8 @@ export function makeJournal(folder: string, entries: number, bodyBytes: number):
 }
 
 /** Makes a data folder with its key and a journal of so many events, each made of its number. */
-export function makeJournalOf(folder: string, records: number, eventOf: (n: number) => Pick<Event, 'type' | 'data'>): void {
+export function makeJournalOf(folder: string, records: number, eventOf: (n: number) => Pick<Event, 'type'
+  | 'data'>): void {
   mkdirSync(folder, { mode: 0o700 })
   const secret = randomBytes(32)
   const seal = chainOf(secret)

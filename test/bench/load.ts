@@ -79,7 +79,8 @@ function obey({ port, connections, warmMs, measuredMs, requests }: LoadOrder): P
       }
       const onread = { buffer: shared, callback: (bytes: number) => { take(shared.subarray(0, bytes)); return true } }
       const socket = connect({ host: '127.0.0.1', port, noDelay: true, onread })
-      socket.on('connect', send).on('error', reject).on('close', () => reject(new Error('the server closed a connection')))
+      socket.on('connect', send).on('error', reject).on('close', () =>
+        reject(new Error('the server closed a connection')))
       sockets.push(socket)
     }
     for (let i = 0; i < connections; i++) open()

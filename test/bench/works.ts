@@ -30,7 +30,8 @@ const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ le
 
 export function requestBytes({ method, path, body }: Asked): Buffer {
   const type = body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
-  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`), body ?? Buffer.of()])
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`), body ??
+    Buffer.of()])
 }
 
 function work(
@@ -55,7 +56,8 @@ export function creates(entries: number, connections: number, bodyBytes: number 
 }
 
 function lists(entries: number, connections: number): Work {
-  return work(`list of ${entries.toLocaleString('en')}`, entries, connections, [{ method: 'GET', path: '/api/listPassword' }])
+  return work(`list of ${entries.toLocaleString('en')}`, entries, connections,
+    [{ method: 'GET', path: '/api/listPassword' }])
 }
 
 const mixed = times(VARIETY, i =>

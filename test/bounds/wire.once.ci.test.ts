@@ -74,9 +74,11 @@ const ROWS: readonly Row[] = [
   { way: 'bodies that stop before their end', connections: 1_500, mostMiB: 240, not: 'embedded',
     sends: [message('POST', '/api/createPassword', 'x'.repeat(65_000)).subarray(0, -9)] },
   // Long entries stay in memory: a heap of 64 MiB is for ordinary ones.
-  { way: 'whole bodies at once', connections: 200, mostMiB: 190, isRead: true, sends: [message('POST', '/api/createPassword',
+  { way: 'whole bodies at once', connections: 200, mostMiB: 190, isRead: true,
+    sends: [message('POST', '/api/createPassword',
     JSON.stringify({ password: `é${'x'.repeat(65_000)}`, sistema: 's', usuario: 'u' }))] },
-  { way: 'long heads, whose connections stay when they are answered', connections: 4_000, clients: 5, mostMiB: 90, not: 'TLS',
+  { way: 'long heads, whose connections stay when they are answered', connections: 4_000, clients: 5, mostMiB: 90,
+    not: 'TLS',
     isRead: true, sends: [message('GET', '/nope', undefined, [`X: ${'x'.repeat(15_500)}`])] },
   { way: 'connections that never say a word', connections: 2_000, mostMiB: 90, sends: [] },
   { way: 'long targets, not read', connections: 300, mostMiB: 90, not: 'embedded',
@@ -121,7 +123,8 @@ async function routes(t: TestContext, over: Over): Promise<readonly Row[]> {
   assert.ok(gets.includes('/api/getPassword/{id}') && gets.includes('/api/historyPassword/{id}'), gets.join())
   return gets.map(path => ({
     way: `${path}, not read`, connections: 30, mostMiB: 90,
-    sends: [Buffer.concat(Array<Buffer>(over === 'embedded' ? 1 : 20).fill(message('GET', path.replace('{id}', '400'))))]
+    sends: [Buffer.concat(Array<Buffer>(over === 'embedded' ? 1
+      : 20).fill(message('GET', path.replace('{id}', '400'))))]
   }))
 }
 
@@ -168,7 +171,8 @@ test('each bound of the listener has a row, or a test that reaches it', () => {
   const src = fileURLToPath(new URL('../../src/http/', import.meta.url))
   const names = readdirSync(src).filter(name => name.endsWith('.ts'))
   const used = names.flatMap(name => {
-    const [, names = ''] = /import \{([^}]*)\} from '\.\.\/limits\.ts'/.exec(readFileSync(join(src, name), 'utf8')) ?? []
+    const [, names = ''] = /import \{([^}]*)\} from '\.\.\/limits\.ts'/.exec(readFileSync(join(src, name), 'utf8')) ??
+      []
     return names.match(/\w+/g) ?? []
   })
   assert.deepEqual([...new Set(used)].sort(), Object.keys(SHOWN).sort())
@@ -224,7 +228,8 @@ async function serve(t: TestContext, over: Over, filled: string) {
     const socket = over === 'TLS' ? connectTls({ ...place, rejectUnauthorized: false }) : connectTcp(place)
     t.after(() => { socket.destroy() })
     socket.on('error', () => {})
-    await Promise.race([once(socket, over === 'TLS' ? 'secureConnect' : 'connect'), once(socket, 'close')]).catch(() => {})
+    await Promise.race([once(socket, over === 'TLS' ? 'secureConnect' : 'connect'),
+      once(socket, 'close')]).catch(() => {})
     return socket
   }
   return { program, connect, isAlive: () => !isOver }

@@ -15,15 +15,18 @@ const run = promisify(execFile)
 
 /** What its owner writes, all of it in one file. */
 const EDITS = [
-  ['  readonly notas?: string | undefined\n', '  readonly notas?: string | undefined\n  readonly note?: string | undefined\n'],
+  ['  readonly notas?: string | undefined\n',
+    '  readonly notas?: string | undefined\n  readonly note?: string | undefined\n'],
   ["example: 'recovery code: 1234-5678'\n  },\n", "example: 'recovery code: 1234-5678'\n  },\n" +
-    "  note: { isRequired: false, isAnswered: true, flag: 'note', value: 'N', isSecret: false, help: 'a note', example: 'x' },\n"]
+    "  note: { isRequired: false, isAnswered: true, flag: 'note', value: 'N', isSecret: false, help: 'a note', " +
+      "example: 'x' },\n"]
 ] as const
 
 test('an optional field is added in one file: create, update, get, list, restart, compaction, restore, history, export, import', async t => {
   const tree = mkdtempSync(join(tmpdir(), 'pes-field-'))
   t.after(() => rmSync(tree, { recursive: true }))
-  for (const name of ['src', 'tsconfig.json', 'package.json']) cpSync(join(ROOT, name), join(tree, name), { recursive: true })
+  for (const name of ['src', 'tsconfig.json', 'package.json']) cpSync(join(ROOT, name), join(tree, name),
+    { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
   const file = join(tree, 'src/store/entry.ts')
   const edited = EDITS.reduce((text, [from, to]) => {
@@ -46,8 +49,10 @@ test('an optional field is added in one file: create, update, get, list, restart
   const first = { password: 'p', sistema: 's', usuario: 'u', note: 'first' }
   await ask('POST', 'createPassword', first)
   await ask('POST', 'createPassword', { password: 'p', sistema: 's', usuario: 'without' })
-  assert.deepEqual((await ask('POST', 'updatePassword/1', { note: 'second' })).password, { id: 1, ...first, note: 'second', status: 1 })
-  await run(process.execPath, [join(tree, 'dist/admin.js'), 'entry', 'edit', '2', '--note', 'at last'], { env: { DATA_DIR: folder } })
+  assert.deepEqual((await ask('POST', 'updatePassword/1', { note: 'second' })).password,
+    { id: 1, ...first, note: 'second', status: 1 })
+  await run(process.execPath, [join(tree, 'dist/admin.js'), 'entry', 'edit', '2', '--note', 'at last'],
+    { env: { DATA_DIR: folder } })
   assert.match(await admin('entry get 2'), /^note +at last$/m)
   const list = await ask('GET', 'listPassword')
   assert.deepEqual(list.map(({ note }: { note?: string }) => note), ['second', 'at last'])
@@ -57,12 +62,14 @@ test('an optional field is added in one file: create, update, get, list, restart
   assert.deepEqual(former.map(({ fields }) => fields), [{ note: 'second' }, first])
   const schemas = (await send(program.url, 'GET', '/openapi.json')).json.components.schemas
   assert.deepEqual([schemas.Entry.required, Object.keys(schemas.EntryFields.properties)],
-    [['id', 'password', 'sistema', 'usuario', 'status'], ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'grupo', 'otp']])
+    [['id', 'password', 'sistema', 'usuario', 'status'],
+      ['password', 'sistema', 'usuario', 'url', 'notas', 'note', 'grupo', 'otp']])
 
   await program.stop()
   for (const words of ['journal compact --drop-history --yes', `journal backup ${tree}/backup`]) await admin(words)
   program = await start()
-  for (const format of ['jsonl', 'csv']) await admin(`export --yes --output ${tree}/entries.${format} --format ${format}`)
+  for (const format of ['jsonl',
+    'csv']) await admin(`export --yes --output ${tree}/entries.${format} --format ${format}`)
   await program.stop()
   const restored = join(tree, 'restored')
   mkdirSync(restored)

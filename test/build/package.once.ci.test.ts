@@ -29,7 +29,8 @@ before(() => {
   packed = made.files.map((file: { path: string }) => file.path)
   writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
   tarball = made.filename
-  npm('install', '--prefix', project, '--offline', '--ignore-scripts', '--no-audit', '--no-fund', join(project, tarball))
+  npm('install', '--prefix', project, '--offline', '--ignore-scripts', '--no-audit', '--no-fund',
+    join(project, tarball))
 })
 after(() => rmSync(project, { recursive: true, force: true }))
 
@@ -46,11 +47,13 @@ test('the package holds the compiled program, its types, the page, and what its 
   const documents = readdirSync(join(ROOT, 'src'), { recursive: true }).map(path => `src/${String(path)}`)
     .filter(path => /\.md$|\/operator\/install\/.|\/page\/[^/]+\.png$/.test(path))
   assert.ok(documents.length > 10)
-  assert.deepEqual(others.filter(path => !/\/browser\/[a-z0-9-]+\.(html|css|svg|png|txt|webmanifest)$/.test(path)).sort(),
+  assert.deepEqual(others.filter(path =>
+    !/\/browser\/[a-z0-9-]+\.(html|css|svg|png|txt|webmanifest)$/.test(path)).sort(),
     [...DOCUMENTS, ...documents].sort())
   assert.ok(packed.includes('dist/parts/page/browser/main.js'))
   assert.deepEqual(packed.filter(path => /\/browser\/.*\.ts$/.test(path)), [])
-  for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js', 'dist/parts/page/browser/page.html']) {
+  for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js',
+    'dist/parts/page/browser/page.html']) {
     assert.ok(packed.includes(path), path)
   }
 })

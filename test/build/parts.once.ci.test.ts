@@ -14,7 +14,8 @@ const PARTS = readdirSync(join(ROOT, 'src', 'parts'), { withFileTypes: true })
   .filter(entry => entry.isDirectory()).map(({ name }) => name)
 
 /** The build script, but for the install of packages. */
-const BUILD = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts.build.replace(/^npm run --silent deps && /, '')
+const BUILD = JSON.parse(readFileSync(join(ROOT, 'package.json'),
+  'utf8')).scripts.build.replace(/^npm run --silent deps && /, '')
 
 /** A copy of the sources in which parts are taken out, one set after the other. */
 const tree = mkdtempSync(join(tmpdir(), 'pes-parts-'))
@@ -22,7 +23,8 @@ after(() => rmSync(tree, { recursive: true }))
 
 /** Makes the copy whole again, but without parts: their folders, their lines, and with the operator its program. */
 function takeOut(parts: readonly string[]): void {
-  for (const name of ['src', 'dist', 'test/api', 'test/support', 'test/tsconfig.json', 'tsconfig.json', 'package.json']) {
+  for (const name of ['src', 'dist', 'test/api', 'test/support', 'test/tsconfig.json', 'tsconfig.json',
+    'package.json']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
   for (const file of ['src/parts.ts', 'dist/parts.js']) {
@@ -35,13 +37,17 @@ function takeOut(parts: readonly string[]): void {
   for (const part of parts) {
     for (const top of ['src', 'dist']) rmSync(join(tree, top, 'parts', part), { recursive: true, force: true })
   }
-  if (parts.includes('operator')) for (const file of ['src/admin.ts', 'dist/admin.js']) rmSync(join(tree, file), { force: true })
+  if (parts.includes('operator')) for (const file of ['src/admin.ts', 'dist/admin.js']) rmSync(join(tree, file),
+    { force: true })
 }
 
 /** Sources as they were read last: most are the same in the next compilation. */
 const parsed = new Map<string, ts.SourceFile>()
 
-/** Checks the types of the copy as `npm run build` does, but not again those of packages. What is built is there already. */
+/**
+ * Checks the types of the copy as `npm run build` does, but not again those of packages. What is built is there
+ * already.
+ */
 function check(): void {
   const file = join(tree, 'tsconfig.json')
   const config = ts.parseJsonConfigFileContent(ts.readConfigFile(file, ts.sys.readFile).config, ts.sys, tree)

@@ -43,7 +43,8 @@ test('two builds in two folders have the same bytes, and their checksums are rig
   assert.equal(sum(), sums)
   assert.equal(sums.trimEnd().split('\n').length, made.size, 'each file has its line, the list itself has none')
   check()
-  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: folder, stdio: 'pipe' })
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'],
+    { cwd: folder, stdio: 'pipe' })
   const paths: string[] = JSON.parse(packed.toString())[0].files.map((file: { path: string }) => file.path)
   const built = paths.filter(path => path.startsWith('dist/')).map(path => path.slice('dist/'.length))
   assert.deepEqual(built.sort(), [...made.keys()].sort(), 'what is summed is what is packed')

@@ -26,13 +26,16 @@ const LOGIN = JSON.stringify({ email: ANA, password: PASSWORD })
 const POINTS: { readonly [point: string]: (fields: readonly string[]) => readonly (string | Buffer)[] } = {
   'a connection': () => [],
   'half a head': () => ['GET /api/listPassword HTTP/1.1\r\nHost: a\r\nA: b'],
-  'a head whose body does not come': fields => [message('POST', '/api/updatePassword/1', LARGE, fields).subarray(0, -LARGE.length)],
+  'a head whose body does not come': fields => [message('POST', '/api/updatePassword/1', LARGE, fields).subarray(0,
+    -LARGE.length)],
   'half a body': fields => [message('POST', '/api/updatePassword/1', LARGE, fields).subarray(0, -10)],
-  'half a body of a route that needs none': fields => [message('POST', '/api/deletePassword/2', LARGE, fields).subarray(0, -10)],
+  'half a body of a route that needs none': fields => [message('POST', '/api/deletePassword/2', LARGE,
+    fields).subarray(0, -10)],
   'half a body in chunks': fields => [chunkedHead('/api/updatePassword/1', fields), chunk(LARGE.slice(9)), '9\r\n{"a'],
   'half a body that nobody needs': fields => [message('POST', '/api/nope', LARGE, fields).subarray(0, -10)],
   'a body that breaks': fields => [chunkedHead('/api/updatePassword/1', fields), chunk(LARGE), 'zz\r\n'],
-  'a client that waits for leave': fields => [message('POST', '/api/updatePassword/1', LARGE, [...fields, 'Expect: 100-continue']).subarray(0, -LARGE.length)],
+  'a client that waits for leave': fields => [message('POST', '/api/updatePassword/1', LARGE,
+    [...fields, 'Expect: 100-continue']).subarray(0, -LARGE.length)],
   'a create': fields => [message('POST', '/api/createPassword', entry, fields)],
   'an update': fields => [message('POST', '/api/updatePassword/1', LARGE, [...fields, 'If-Match: *'])],
   'a body that is refused': fields => [message('POST', '/api/updatePassword/1', LARGE.slice(0, -1), fields)],
@@ -40,8 +43,10 @@ const POINTS: { readonly [point: string]: (fields: readonly string[]) => readonl
   'a login': () => [message('POST', '/api/login', LOGIN)],
   'a list': fields => [message('GET', '/api/listPassword', undefined, fields)],
   'a history': fields => [message('GET', '/api/historyPassword/1', undefined, fields)],
-  'many gets': fields => [Buffer.concat(Array<Buffer>(20).fill(message('GET', '/api/getPassword/1', undefined, fields)))],
-  'a get behind a create': fields => [message('POST', '/api/updatePassword/1', LARGE, fields), message('GET', '/api/getPassword/1', undefined, fields)],
+  'many gets': fields => [Buffer.concat(Array<Buffer>(20).fill(message('GET', '/api/getPassword/1', undefined,
+    fields)))],
+  'a get behind a create': fields => [message('POST', '/api/updatePassword/1', LARGE, fields),
+    message('GET', '/api/getPassword/1', undefined, fields)],
   'nonsense': () => [garbage],
   'a tunnel': () => [connectRequest]
 }
@@ -50,7 +55,8 @@ const chunkedHead = (target: string, fields: readonly string[]): Buffer =>
   Buffer.from(chunked('POST', target, []).toString('latin1').replace(/\r\n\r\n$/, `\r\n${fields.join('\r\n')}\r\n\r\n`))
 
 const ENDS: { readonly [end: string]: (client: RawClient) => void } = {
-  'closes its connection': client => client.destroy(), 'resets it': client => client.reset(), 'ends its side': client => client.finish()
+  'closes its connection': client => client.destroy(), 'resets it': client => client.reset(), 'ends its side': client =>
+    client.finish()
 }
 
 async function connectionsOf(t: Scope, { url }: Started, token: string): Promise<number> {
@@ -68,8 +74,10 @@ async function assertWell(t: Scope, started: Started, token: string, what: strin
     return status === 200
   }
   await Promise.all([
-    until(`a login after ${what}`, () => isDone('POST', '/api/login', LOGIN)), until(`a list after ${what}`, () => isDone('GET', '/api/listPassword')),
-    ...Array.from({ length: 20 }, () => until(`a change after ${what}`, () => isDone('POST', '/api/updatePassword/1', another())))
+    until(`a login after ${what}`, () => isDone('POST', '/api/login', LOGIN)),
+    until(`a list after ${what}`, () => isDone('GET', '/api/listPassword')),
+    ...Array.from({ length: 20 }, () => until(`a change after ${what}`, () =>
+      isDone('POST', '/api/updatePassword/1', another())))
   ])
 }
 
@@ -98,7 +106,8 @@ for (const over of ['TCP', 'TLS'] as const) {
         await within(async scope => {
           // Over TLS only the sockets are others.
           for (const end of Object.values(ENDS)) await Promise.all(points.map(point =>
-            leave(scope, started, POINTS[point]!([`Authorization: Bearer ${token}`]), end, over === 'TLS' ? 4 : CLIENTS)))
+            leave(scope, started, POINTS[point]!([`Authorization: Bearer ${token}`]), end, over === 'TLS' ? 4
+              : CLIENTS)))
         })
         await within(scope => assertWell(scope, started, token, points.join(', ')))
       }
@@ -117,7 +126,8 @@ test('of clients who leave while the disk stands still nothing is left, and no m
       const { reached, release } = holdAppend(t)
       await within(async scope => {
         const clients = await Promise.all(Array.from({ length: 2 * CLIENTS }, () => connectRaw(scope, started.url)))
-        for (const client of clients) void client.send(message('POST', path, bodyOf(), [`Authorization: Bearer ${token}`]))
+        for (const client of clients) void client.send(message('POST', path, bodyOf(),
+          [`Authorization: Bearer ${token}`]))
         await reached;
         for (const client of clients) { end(client); await new Promise(resolve => setTimeout(resolve, 5)) }
         release()

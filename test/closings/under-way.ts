@@ -43,24 +43,31 @@ const WORKS: { readonly [what: string]: Work } = {
   'half a handshake': { sends: [Buffer.from([0x16, 3, 1, 0, 200, 1])], isBare: true, answers: [undefined] },
   'a connection that waits for its next request': { sends: [message('GET', '/nope')], answers: [404] },
   'half a head': { sends: ['GET /nope HTTP/1.1\r\nHost: a\r\nA'], answers: [undefined], isSlow: true },
-  'half a head whose rest comes': { sends: ['GET /nope HTTP/1.1\r\nHost: localhost\r\nA'], then: ': b\r\n\r\n', answers: [404] },
+  'half a head whose rest comes': { sends: ['GET /nope HTTP/1.1\r\nHost: localhost\r\nA'], then: ': b\r\n\r\n',
+    answers: [404] },
   'half a body': { sends: [half], answers: [undefined], isSlow: true },
   'half a body whose rest comes': { sends: [half], then: create.subarray(-5), answers: [200] },
-  'half a body in chunks': { sends: [chunked('POST', '/api/createPassword', [BODY.slice(0, 9)])], answers: [undefined], isSlow: true },
-  'a body in chunks whose rest comes': { sends: [chunked('POST', '/api/createPassword', [BODY.slice(0, 9)])], answers: [200],
+  'half a body in chunks': { sends: [chunked('POST', '/api/createPassword', [BODY.slice(0, 9)])], answers: [undefined],
+    isSlow: true },
+  'a body in chunks whose rest comes': { sends: [chunked('POST', '/api/createPassword', [BODY.slice(0, 9)])],
+    answers: [200],
     then: Buffer.concat([chunk(BODY.slice(9)), chunk('')]) },
-  'a client that waits for leave': { sends: [message('POST', '/api/createPassword', BODY, ['Expect: 100-continue']).subarray(0, -BODY.length)], then: BODY, answers: [100, 200] },
+  'a client that waits for leave': { sends: [message('POST', '/api/createPassword', BODY,
+    ['Expect: 100-continue']).subarray(0, -BODY.length)], then: BODY, answers: [100, 200] },
   'a create': { sends: [create], answers: [200] },
   'a get behind a create': { sends: [create, message('GET', '/api/getPassword/1')], answers: [200] },
   'a login': { sends: [message('POST', '/api/login', LOGIN)], answers: [401, 404] },
-  'a body that nobody needs': { sends: [message('POST', '/api/nope', BODY).subarray(0, -5)], answers: [404], isSlow: true },
+  'a body that nobody needs': { sends: [message('POST', '/api/nope', BODY).subarray(0, -5)], answers: [404],
+    isSlow: true },
   'a list': { sends: [message('GET', '/api/listPassword')], answers: [200, 404] },
   'a tunnel': { sends: ['CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'], answers: [405] }
 }
 
-const OPERATED = message('POST', '/operator/addEntry', BODY, ['Expect: 100-continue', `X-Version: ${VERSION}`]).subarray(0, -BODY.length)
+const OPERATED = message('POST', '/operator/addEntry', BODY,
+  ['Expect: 100-continue', `X-Version: ${VERSION}`]).subarray(0, -BODY.length)
 /** The same of operators on the lock's socket; the first one's body comes once the stop has begun. */
-const OPERATORS: { readonly [what: string]: { readonly sends: string | Buffer, readonly leaves?: boolean, readonly isSlow?: boolean } } = {
+const OPERATORS: { readonly [what: string]: { readonly sends: string | Buffer, readonly leaves?: boolean,
+  readonly isSlow?: boolean } } = {
   'a body whose rest comes': { sends: OPERATED },
   'a body that broke off': { sends: OPERATED.toString('latin1').replace(/Expect.*\r\n/, '') + '{', leaves: true },
   'a connection that has not sent a byte': { sends: '' },
@@ -72,7 +79,8 @@ interface Client { readonly what: string, readonly work: Work, readonly client: 
 
 async function begin(t: Scope, url: string, works: readonly (readonly [string, Work])[]): Promise<Client[]> {
   return await Promise.all(works.map(async ([what, work]) => {
-    const client = await connectRaw(t, work.isBare === true ? url.replace('https', 'http') : url, { allowHalfOpen: false })
+    const client = await connectRaw(t, work.isBare === true ? url.replace('https', 'http') : url,
+      { allowHalfOpen: false })
     await client.send(...work.sends)
     return { what, work, client }
   })).then(async clients => {
@@ -95,9 +103,11 @@ async function outcomes(clients: readonly Client[]): Promise<number> {
       statuses.push(answer.status)
       if (answer.json?.message === 'SE CREÓ UNA NUEVA CONTRASEÑA') acknowledged++
     }
-    if (work.answers.includes(undefined)) assert.ok(statuses.length === 0 || [400, 408].includes(statuses[0]!), `${what}: ${statuses.join()}`)
+    if (work.answers.includes(undefined)) assert.ok(statuses.length === 0 || [400, 408].includes(statuses[0]!),
+      `${what}: ${statuses.join()}`)
     // All of it was sent before the service could say that it stops, or is what it was given leave to send.
-    else assert.ok(statuses.every(status => work.answers.includes(status)) && statuses.length > 0, `${what}: ${statuses.join()}`)
+    else assert.ok(statuses.every(status => work.answers.includes(status)) && statuses.length > 0,
+      `${what}: ${statuses.join()}`)
   }))
   return acknowledged
 }
@@ -108,7 +118,8 @@ const prompt = Object.entries(WORKS).filter(([, { isSlow }]) => isSlow !== true)
 export function endsInTime(over: 'TCP' | 'TLS', isSlow: boolean): void {
   test(`over ${over}${isSlow ? ', with clients that never end' : ''}: all that is under way ends, and what was acknowledged stays`, async t => {
     const limitMs = 2_500
-    const works = (isSlow ? Object.entries(WORKS) : prompt).filter(([, { isBare }]) => isBare !== true || over === 'TLS')
+    const works = (isSlow ? Object.entries(WORKS) : prompt).filter(([, { isBare }]) => isBare !== true ||
+      over === 'TLS')
     const program = await startProgram(t, {
       flags: over === 'TLS' ? certificateFiles(freshFolder(t)) : {},
       ...isSlow ? { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: limitMs }) } : {}
@@ -125,13 +136,15 @@ export function endsInTime(over: 'TCP' | 'TLS', isSlow: boolean): void {
       }))
     const beganMs = performance.now()
     const ended = program.stop()
-    await new Promise(resolve => setTimeout(resolve, SHUTDOWN_SWEEP_MS + 100)) // the rest comes after a sweep of idle connections
+    // the rest comes after a sweep of idle connections
+    await new Promise(resolve => setTimeout(resolve, SHUTDOWN_SWEEP_MS + 100))
     for (const { work: { then }, client } of clients) if (then !== undefined) await client.send(then)
     // What the operator is through with by the half is carried out.
     operators[0]!.write(BODY)
     const [acknowledged, { code, stderr }] = await Promise.all([outcomes(clients), ended])
     assert.equal(code, 0, stderr)
-    assert.ok(performance.now() - beganMs < (isSlow ? limitMs + SLACK_MS : SHUTDOWN_TIMEOUT_MS), `${performance.now() - beganMs} ms`)
+    assert.ok(performance.now() - beganMs < (isSlow ? limitMs + SLACK_MS : SHUTDOWN_TIMEOUT_MS),
+      `${performance.now() - beganMs} ms`)
     assert.deepEqual(socketsIn(program.folder), [])
     const next = await startProgram(t, { flags: { data: program.folder } })
     const list = await fetch(`${next.url}/api/listPassword`).then(answer => answer.json() as Promise<any>)

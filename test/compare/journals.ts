@@ -27,8 +27,10 @@ const note = (what: string, example: string): void => {
 interface Asked { readonly status: number, readonly text: string }
 
 async function ask(url: string, method: string, path: string, token: string, body?: unknown): Promise<Asked> {
-  const headers = { Authorization: `Bearer ${token}`, ...body === undefined ? {} : { 'Content-Type': 'application/json' } }
-  const answer = await fetch(url + path, { method, headers, ...body === undefined ? {} : { body: JSON.stringify(body) } })
+  const headers = { Authorization: `Bearer ${token}`, ...body === undefined ? {}
+    : { 'Content-Type': 'application/json' } }
+  const answer = await fetch(url + path, { method, headers, ...body === undefined ? {}
+    : { body: JSON.stringify(body) } })
   return { status: answer.status, text: await answer.text() }
 }
 
@@ -70,16 +72,21 @@ class Life {
     const { random } = this
     const email = random.pick(EMAILS)
     const id = String(1 + random.int(30))
-    const issued = (out: string | undefined): void => { const token = /pes_[\w-]+/.exec(out ?? '')?.[0]; if (token !== undefined) this.tokens.push(token) }
+    const issued = (out: string | undefined): void => { const token =
+      /pes_[\w-]+/.exec(out ?? '')?.[0]; if (token !== undefined) this.tokens.push(token) }
     const file = join(this.folder, '..', `${++this.#texts}.jsonl`)
-    const rows = Array.from({ length: 1 + random.int(5) }, () => JSON.stringify({ ...this.#fields(), status: random.int(2) }))
+    const rows = Array.from({ length: 1 + random.int(5) }, () =>
+      JSON.stringify({ ...this.#fields(), status: random.int(2) }))
     const commands: readonly (() => unknown)[] = [
-      () => this.admin(build, ['user', 'add', email, '--name', 'N ñ', '--password-stdin'], `${random.pick(PASSWORDS)}\n`),
-      () => this.admin(build, ['user', 'add', email, '--abilities', 'password:read,password:update', '--password-stdin'], `${PASSWORDS[0]}\n`),
+      () => this.admin(build, ['user', 'add', email, '--name', 'N ñ', '--password-stdin'],
+        `${random.pick(PASSWORDS)}\n`),
+      () => this.admin(build, ['user', 'add', email, '--abilities', 'password:read,password:update',
+        '--password-stdin'], `${PASSWORDS[0]}\n`),
       () => this.admin(build, ['user', 'edit', email, '--abilities', random.pick(['password:read', '*'])]),
       () => this.admin(build, ['user', 'password', email, '--password-stdin'], `${random.pick(PASSWORDS)}\n`),
       () => random.int(3) === 0 && this.admin(build, ['user', 'remove', email]),
-      () => issued(this.admin(build, ['token', 'issue', email, ...random.pick([[], ['--abilities', 'password:read'], ['--ttl-minutes', '100000']])])),
+      () => issued(this.admin(build, ['token', 'issue', email,
+        ...random.pick([[], ['--abilities', 'password:read'], ['--ttl-minutes', '100000']])])),
       () => random.int(2) === 0 && this.admin(build, ['token', 'revoke', '--all', email]),
       () => { writeFileSync(file, `${rows.join('\n')}\n`); this.admin(build, ['import', file]) },
       () => this.admin(build, ['entry', 'purge', id, '--yes']),
@@ -102,18 +109,22 @@ class Life {
       const id = 1 + random.int(30)
       const [field] = Object.entries(this.#fields())
       const [path, body] = random.pick([
-        ['/api/createPassword', this.#fields()], ['/api/createPassword', this.#fields()], [`/api/updatePassword/${id}`, Object.fromEntries([field!])],
+        ['/api/createPassword', this.#fields()], ['/api/createPassword', this.#fields()],
+        [`/api/updatePassword/${id}`, Object.fromEntries([field!])],
         [`/api/deletePassword/${id}`, undefined], [`/api/restorePassword/${id}`, undefined]
       ] as const)
       await ask(url, 'POST', path, token, body)
     }
-    for (let rest = 1 + random.int(6); rest > 0; rest--) await Promise.all(Array.from({ length: 1 + random.int(5) }, change))
+    for (let rest = 1 + random.int(6); rest > 0; rest--) await Promise.all(Array.from({ length: 1 + random.int(5) },
+      change))
     if (random.int(3) === 0) {
-      const { text } = await ask(url, 'POST', '/api/login', '', { email: random.pick(EMAILS), password: random.pick(PASSWORDS) })
+      const { text } = await ask(url, 'POST', '/api/login', '',
+        { email: random.pick(EMAILS), password: random.pick(PASSWORDS) })
       const token = /pes_[\w-]+/.exec(text)?.[0]
       if (token !== undefined) this.tokens.push(token)
     }
-    if (this.tokens.length > 1 && random.int(5) === 0) await ask(url, 'POST', '/api/logout', random.pick(this.tokens.slice(1)))
+    if (this.tokens.length > 1 && random.int(5) === 0) await ask(url, 'POST', '/api/logout',
+      random.pick(this.tokens.slice(1)))
     this.said.push(`${build === old ? 'old' : 'new'}: requests`)
   }
 }
@@ -131,7 +142,8 @@ async function shownBy({ url }: Program, tokens: readonly string[]): Promise<Rec
     await look('GET', `/api/getPassword/${id}`)
     await look('GET', `/api/historyPassword/${id}`)
   }
-  for (const token of tokens) for (const path of ['/api/listPassword', '/api/deletedPasswords']) await look('GET', path, token)
+  for (const token of tokens) for (const path of ['/api/listPassword', '/api/deletedPasswords']) await look('GET', path,
+    token)
   for (const email of EMAILS) {
     for (const password of PASSWORDS) {
       const { status, text } = await ask(url, 'POST', '/api/login', '', { email, password })
@@ -155,7 +167,8 @@ async function readBy(build: Build, folder: string, tokens: readonly string[]): 
     const program = await build.start(scope, copy, FLAGS)
     return { ...said, ...await shownBy(program, tokens) }
   } catch (error) {
-    return { start: (error as Error).message.replaceAll(copy, 'FOLDER').replaceAll(build.dist, 'DIST').replace(/\b[0-9a-f]{8}\b/g, '…') }
+    return { start: (error as Error).message.replaceAll(copy, 'FOLDER').replaceAll(build.dist,
+      'DIST').replace(/\b[0-9a-f]{8}\b/g, '…') }
   } finally {
     await scope.end()
   }
@@ -169,7 +182,8 @@ function hold(what: string, life: Life, a: Record<string, string>, b: Record<str
     let at = 0
     while (one[at] === other[at]) at++
     at = Math.max(0, at - 60)
-    note(`${what}: ${key.replace(/\d+/g, 'N')}`, `${key}\n  of ${one.slice(at, at + 300)}\n  by ${other.slice(at, at + 300)}\n  after ${life.said.slice(-12).join('; ')}`)
+    note(`${what}: ${key.replace(/\d+/g, 'N')}`, `${key}\n  of ${one.slice(at, at + 300)}\n  by ${other.slice(at, at +
+      300)}\n  after ${life.said.slice(-12).join('; ')}`)
   }
 }
 
@@ -203,12 +217,15 @@ async function live(random: Random): Promise<void> {
       await torn(life, random)
     }
   } catch (error) {
-    note(`life: ${(error as Error).message.slice(0, 60)}`, `${(error as Error).stack}\n  after ${life.said.slice(-12).join('; ')}`)
+    note(`life: ${(error as Error).message.slice(0, 60)}`,
+      `${(error as Error).stack}\n  after ${life.said.slice(-12).join('; ')}`)
   }
   await scope.end()
 }
 
-/** A copy whose last bytes are cut off, or have something behind them, as after a power cut: both make the same of it. */
+/**
+ * A copy whose last bytes are cut off, or have something behind them, as after a power cut: both make the same of it.
+ */
 async function torn(life: Life, random: Random): Promise<void> {
   const scope = new Steps()
   const copy = join(freshFolder(scope), 'data')
@@ -218,9 +235,11 @@ async function torn(life: Life, random: Random): Promise<void> {
   const line = readFileSync(file).subarray(-2_000)
   const damage = random.int(4)
   if (damage < 2) truncateSync(file, Math.max(0, size - 1 - random.int(damage === 0 ? 50 : 3_000)))
-  else appendFileSync(file, damage === 2 ? Buffer.alloc(1 + random.int(600)) : line.subarray(0, 1 + random.int(line.length)))
+  else appendFileSync(file, damage === 2 ? Buffer.alloc(1 + random.int(600))
+    : line.subarray(0, 1 + random.int(line.length)))
   const [a, b] = await Promise.all([readBy(old, copy, life.tokens), readBy(young, copy, life.tokens)])
-  hold(`a torn end (${['cut a little', 'cut', 'zeros behind it', 'half a line behind it'][damage]}) is read in two ways`, life, a, b)
+  hold(`a torn end (${['cut a little', 'cut', 'zeros behind it',
+    'half a line behind it'][damage]}) is read in two ways`, life, a, b)
   await scope.end()
 }
 

@@ -11,14 +11,17 @@ export class Build {
   readonly dist: string
   constructor(dist: string) { this.dist = resolve(dist) }
 
-  start(t: Scope, data: string, flags: Record<string, string> = {}, env: Record<string, string> = {}): Promise<Program> {
-    return startProgram(t, { flags: { data, ...flags }, env: { ...ENV, ...env }, command: [process.execPath, join(this.dist, 'server.js')] })
+  start(t: Scope, data: string, flags: Record<string, string> = {}, env: Record<string,
+    string> = {}): Promise<Program> {
+    return startProgram(t, { flags: { data, ...flags }, env: { ...ENV, ...env },
+      command: [process.execPath, join(this.dist, 'server.js')] })
   }
 
   /** Runs a command of the operator on a folder; throws with what it says when it fails. */
   admin(data: string, words: readonly string[], input = ''): string {
     const env = { ...ENV, DATA_DIR: data }
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(this.dist, 'admin.js'), ...words], { env, input, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(this.dist, 'admin.js'), ...words],
+      { env, input, encoding: 'utf8' })
     if (status !== 0) throw new Error(`${this.dist}: ${words.join(' ')}: ${status} ${stderr}${stdout}`)
     return stdout
   }

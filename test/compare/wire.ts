@@ -44,43 +44,56 @@ const { old, new: young, count, seed } = fromCommandLine(20_000)
 const origin = join(freshFolder(scope), 'data')
 old.admin(origin, ['init'])
 const password = ['--password-stdin']
-for (const [email, ...more] of [['ana@example.org'], ['leo@example.org', '--abilities', 'password:read'], ['eva@example.org', '--abilities', 'password:create,password:update']]) {
+for (const [email, ...more] of [['ana@example.org'], ['leo@example.org', '--abilities', 'password:read'],
+  ['eva@example.org', '--abilities', 'password:create,password:update']]) {
   old.admin(origin, ['user', 'add', email!, ...more, ...password], `${PASSWORD}\n`)
 }
 const issue = (...words: string[]): string => /pes_\S+/.exec(old.admin(origin, ['token', 'issue', ...words]))?.[0] ?? ''
-const tokens = [issue('ana@example.org'), issue('leo@example.org'), issue('eva@example.org'), issue('ana@example.org', '--abilities', 'password:read'),
-  issue('ana@example.org', '--abilities', 'password:delete,password:history,account:password'), issue('leo@example.org', '--ttl-minutes', '0.0001')]
+const tokens = [issue('ana@example.org'), issue('leo@example.org'), issue('eva@example.org'),
+  issue('ana@example.org', '--abilities', 'password:read'),
+  issue('ana@example.org', '--abilities', 'password:delete,password:history,account:password'),
+  issue('leo@example.org', '--ttl-minutes', '0.0001')]
 await (async () => {
   const program = await old.start(scope, origin, { auth: 'none' })
   for (let id = 1; id <= 40; id++) {
     const entry = { password: `p${id} ñ😀"\\`, sistema: 's'.repeat(id * id), usuario: `u${id}` }
-    await fetch(`${program.url}/api/createPassword`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(entry) })
+    await fetch(`${program.url}/api/createPassword`, { method: 'POST', headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(entry) })
     if (id % 7 === 0) await fetch(`${program.url}/api/deletePassword/${id}`, { method: 'POST' })
   }
   await program.stop()
 })()
 old.admin(origin, ['entry', 'purge', '35', '--yes'])
 
-const bearers = [...tokens.map(token => `Authorization: Bearer ${token}`), 'Authorization: Bearer {{token}}', 'Authorization: bearer  pes_none']
+const bearers = [...tokens.map(token => `Authorization: Bearer ${token}`), 'Authorization: Bearer {{token}}',
+  'Authorization: bearer  pes_none']
 const open = { 'extra-routes': 'on', page: 'off' }
 const bearer = { auth: 'bearer', 'login-limit': '0', page: 'off' }
 const CONFIGURATIONS: { readonly [name: string]: Configuration } = {
   open: { flags: { ...open, 'extra-routes': 'off' }, sort: { fields: [] }, share: 3 },
-  'page, names and origins': { flags: { 'cors-origins': 'https://app.example', 'allowed-hosts': 'vault.example' }, sort: { fields: ['Origin: https://app.example'] } },
+  'page, names and origins': { flags: { 'cors-origins': 'https://app.example', 'allowed-hosts': 'vault.example' },
+    sort: { fields: ['Origin: https://app.example'] } },
   'extra routes': { flags: open, sort: { fields: [] } },
   bearer: { flags: { ...bearer, 'extra-routes': 'on' }, sort: { fields: bearers }, share: 2 },
-  'bearer, abilities and origins': { flags: { ...bearer, abilities: 'listPassword=any,createPassword=admin', 'cors-origins': 'https://app.example', 'token-ttl-minutes': '60' }, sort: { fields: bearers } },
+  'bearer, abilities and origins': { flags: { ...bearer, abilities: 'listPassword=any,createPassword=admin',
+    'cors-origins': 'https://app.example', 'token-ttl-minutes': '60' }, sort: { fields: bearers } },
   TLS: { flags: { ...open, ...certificateFiles(freshFolder(scope)) }, sort: { fields: [] } },
-  'TLS, bearer': { flags: { ...bearer, ...certificateFiles(freshFolder(scope)), 'cors-origins': 'https://app.example' }, sort: { fields: bearers } },
+  'TLS, bearer': { flags: { ...bearer, ...certificateFiles(freshFolder(scope)), 'cors-origins': 'https://app.example' },
+    sort: { fields: bearers } },
   'production behind a proxy': { flags: { ...bearer, 'trust-proxy': '127.0.0.1' }, env: { NODE_ENV: 'production' },
     sort: { fields: bearers.flatMap(one => [`${one}\r\nX-Forwarded-Proto: https`, one]) } },
-  'production with TLS': { flags: { ...open, ...certificateFiles(freshFolder(scope)) }, env: { NODE_ENV: 'production', AUTH: 'none' }, sort: { fields: [] }, share: 0.5 },
+  'production with TLS': { flags: { ...open, ...certificateFiles(freshFolder(scope)) },
+    env: { NODE_ENV: 'production', AUTH: 'none' }, sort: { fields: [] }, share: 0.5 },
   limited: { flags: { ...open, 'rate-limit': '5' }, sort: { fields: [] }, countsClients: true },
-  'limited by user': { flags: { ...bearer, 'login-limit': '2', 'rate-limit': '1000', 'rate-limit-by': 'user' }, sort: { fields: bearers }, countsClients: true },
-  'limited behind a proxy': { flags: { ...open, 'rate-limit': '8', 'trust-proxy': '127.0.0.0/8' }, sort: { fields: ['X-Forwarded-For: 10.0.0.1', 'X-Forwarded-For: 2001:db8::1'] }, share: 0.5 },
+  'limited by user': { flags: { ...bearer, 'login-limit': '2', 'rate-limit': '1000', 'rate-limit-by': 'user' },
+    sort: { fields: bearers }, countsClients: true },
+  'limited behind a proxy': { flags: { ...open, 'rate-limit': '8', 'trust-proxy': '127.0.0.0/8' },
+    sort: { fields: ['X-Forwarded-For: 10.0.0.1', 'X-Forwarded-For: 2001:db8::1'] }, share: 0.5 },
   'small bodies': { flags: { ...open, 'max-body-bytes': '60' }, sort: { fields: [], maxBody: 60 } },
-  'large bodies': { flags: { ...open, 'max-body-bytes': '300000' }, sort: { fields: [], maxBody: 300_000 }, share: 0.3 },
-  'in memory, health for all': { flags: { ...open, journal: 'memory', health: 'public', metrics: 'off' }, sort: { fields: [], paths: ['/healthz', '/metrics'] } }
+  'large bodies': { flags: { ...open, 'max-body-bytes': '300000' }, sort: { fields: [], maxBody: 300_000 },
+    share: 0.3 },
+  'in memory, health for all': { flags: { ...open, journal: 'memory', health: 'public', metrics: 'off' },
+    sort: { fields: [], paths: ['/healthz', '/metrics'] } }
 }
 
 /** What a connection heard: each answer, or what stands for the end of it. */
@@ -125,10 +138,12 @@ class Side {
     return Buffer.from(text, 'latin1')
   }
 
-  async hear({ pieces, requests, awaitsLeave = false, halfCloses = false, from = '127.0.0.1' }: Script): Promise<Heard> {
+  async hear({ pieces, requests, awaitsLeave = false, halfCloses = false,
+    from = '127.0.0.1' }: Script): Promise<Heard> {
     const { hostname, port, protocol } = new URL(this.program!.url)
     const place = { host: hostname, port: Number(port), localAddress: from, allowHalfOpen: true }
-    const socket: Socket = protocol === 'https:' ? connectTls({ ...place, rejectUnauthorized: false }) : connectTcp(place)
+    const socket: Socket = protocol === 'https:' ? connectTls({ ...place, rejectUnauthorized: false })
+      : connectTcp(place)
     socket.setNoDelay(true)
     const answers: RawAnswer[] = []
     let received = Buffer.alloc(0)
@@ -142,7 +157,8 @@ class Side {
       try {
         for (;;) {
           const line = lines[finals] ?? 'GET /'
-          const isToHead = line.startsWith('HEAD ') || line.startsWith('? ') && /^HTTP\/1\.1 [^\0]*?\r\n\r\n(HTTP\/1\.1|$)/.test(received.toString('latin1'))
+          const isToHead = line.startsWith('HEAD ') || line.startsWith('? ') &&
+            /^HTTP\/1\.1 [^\0]*?\r\n\r\n(HTTP\/1\.1|$)/.test(received.toString('latin1'))
           const parsed = parseAnswer(received, isToHead)
           if (parsed === undefined) break
           received = received.subarray(parsed.bytes)
@@ -174,9 +190,11 @@ class Side {
     }
     if (halfCloses) socket.end()
     let end = 'stays'
-    const isDone = await until(() => !halfCloses && finals >= requests.length && answers.at(-1)?.headers['connection'] !== 'close')
+    const isDone = await until(() => !halfCloses && finals >= requests.length &&
+      answers.at(-1)?.headers['connection'] !== 'close')
     if (problem !== '') end = problem
-    else if (isOver) end = received.length > 0 ? `ends within an answer: ${received.toString('latin1', 0, 100)}` : 'ends'
+    else if (isOver) end = received.length > 0 ? `ends within an answer: ${received.toString('latin1', 0, 100)}`
+      : 'ends'
     else if (!isDone) end = `stands still after ${finals} answers`
     else {
       const wanted = finals + 1
@@ -201,7 +219,8 @@ class Side {
       if (tag === undefined || typeof entry?.id !== 'number') continue
       const id = String(entry.id)
       const meaning = JSON.stringify(entry)
-      if ((this.#meanings.get(`${id} ${tag}`) ?? meaning) !== meaning) this.wrong.push(`${tag} stands for two texts (${requests[i]})`)
+      if ((this.#meanings.get(`${id} ${tag}`) ??
+        meaning) !== meaning) this.wrong.push(`${tag} stands for two texts (${requests[i]})`)
       this.#meanings.set(`${id} ${tag}`, meaning)
       const known = this.#tags.get(id) ?? []
       if (known[0] !== tag) this.#tags.set(id, [tag, ...known].slice(0, 2))
@@ -232,7 +251,8 @@ function normalized(name: string, value: string, { headers }: RawAnswer): string
   if (name === 'x-request-id') return /^[0-9a-f-]{36}$/.test(value) ? '…' : value
   if (name === 'etag' && headers['content-type']?.includes('json') === true) return /^"[A-Za-z0-9_-]{1,64}"$/.test(value) ? '"…"' : value
   // The two windows have not begun in the same second.
-  if (name === 'retry-after' && headers['x-ratelimit-remaining'] === '0') return /^([1-9]|[1-5]\d|60)$/.test(value) ? '1 to 60' : value
+  if (name === 'retry-after' && headers['x-ratelimit-remaining'] === '0') return /^([1-9]|[1-5]\d|60)$/.test(value)
+    ? '1 to 60' : value
   if (name === 'content-length' && headers['content-type']?.startsWith('text/plain')) return '…'
   return value
 }
@@ -242,7 +262,8 @@ interface Difference { readonly what: string, readonly of: string, readonly by: 
 function difference(a: Heard, b: Heard): Difference | undefined {
   for (let i = 0; i < Math.max(a.answers.length, b.answers.length); i++) {
     const [one, other] = [a.answers[i], b.answers[i]]
-    if (one === undefined || other === undefined) return { what: `answers ${a.answers.length}, ${b.answers.length}`, of: one?.line ?? a.end, by: other?.line ?? b.end }
+    if (one === undefined || other === undefined) return { what: `answers ${a.answers.length}, ${b.answers.length}`,
+      of: one?.line ?? a.end, by: other?.line ?? b.end }
     const [left, right] = [shown(one), shown(other)]
     const names = new Set(['status', 'body', ...Object.keys(left), ...Object.keys(right)])
     for (const name of [...names].filter(name => name !== 'content-length').concat('content-length')) {
@@ -254,7 +275,8 @@ function difference(a: Heard, b: Heard): Difference | undefined {
 
 interface Group { readonly example: string, count: number, readonly kinds: Set<string> }
 const groups = new Map<string, Group>()
-const brief = (text: string, length = 300): string => text.length > length ? `${text.slice(0, length)}… (${text.length})` : text
+const brief = (text: string, length = 300): string => text.length > length
+  ? `${text.slice(0, length)}… (${text.length})` : text
 
 const keyOf = ({ what, of, by }: Difference): string => {
   const [left, right] = what === 'body' ? bodiesFrom(of, by) : [of, by]
@@ -271,7 +293,8 @@ function note(name: string, { kind, pieces }: Script, found: Difference): void {
   const { what, of, by } = found
   const [left, right] = what === 'body' ? bodiesFrom(of, by) : [of, by]
   const key = keyOf(found)
-  const example = `[${name}] ${kind}\n    sent ${brief(JSON.stringify(Buffer.concat(pieces.map(one => Buffer.from(one))).toString('latin1')), 500)}\n    old  ${brief(left)}\n    new  ${brief(right)}`
+  const example = `[${name}] ${kind}\n    sent ${brief(JSON.stringify(Buffer.concat(pieces.map(one =>
+    Buffer.from(one))).toString('latin1')), 500)}\n    old  ${brief(left)}\n    new  ${brief(right)}`
   if (!groups.has(key)) console.log(`\n${key}\n  ${example}`) // at once: a run that is cut off has told it
   const group = groups.get(key) ?? { example, count: 0, kinds: new Set<string>() }
   group.count++
@@ -282,14 +305,16 @@ function note(name: string, { kind, pieces }: Script, found: Difference): void {
 /** What a program holds, as far as clients can see it. */
 async function stateOf(side: Side): Promise<string> {
   const fields = [`Authorization: Bearer ${tokens[0]}`, 'X-Forwarded-Proto: https', 'X-Forwarded-For: 192.0.2.77']
-  const heard = await side.hear({ kind: '', pieces: [message('GET', '/api/listPassword', undefined, fields)], requests: ['GET /api/listPassword'], from: '127.77.0.1' })
+  const heard = await side.hear({ kind: '', pieces: [message('GET', '/api/listPassword', undefined, fields)],
+    requests: ['GET /api/listPassword'], from: '127.77.0.1' })
   return heard.answers[0]?.text ?? heard.end
 }
 
 /** How often the old program has answered what, in a configuration: so that a table that reaches nothing is seen. */
 const statuses = new Map<number, number>()
 
-async function compare(name: string, configuration: Configuration, random: ReturnType<typeof seeded>, most: number): Promise<number> {
+async function compare(name: string, configuration: Configuration, random: ReturnType<typeof seeded>,
+  most: number): Promise<number> {
   const sides = [new Side(old, configuration), new Side(young, configuration)] as const
   try {
     await Promise.all(sides.map(side => side.start()))
@@ -304,8 +329,10 @@ async function compare(name: string, configuration: Configuration, random: Retur
     const one = scripts[done] ?? script(random, configuration.sort)
     // A hundred of them have an address in common, so that limits are reached, and seconds do not matter much.
     const client = Math.floor(done / 20)
-    const from = configuration.countsClients === true ? `127.${1 + (client >> 14 & 63)}.${client >> 7 & 127}.${1 + (client & 127)}` : '127.0.0.1'
-    const [a, b] = await Promise.all(sides.map(side => side.hear({ ...one, from }).catch((error: Error) => ({ answers: [], end: error.message }))))
+    const from = configuration.countsClients === true ? `127.${1 + (client >> 14 & 63)}.${client >> 7 & 127}.${1 +
+      (client & 127)}` : '127.0.0.1'
+    const [a, b] = await Promise.all(sides.map(side => side.hear({ ...one, from }).catch((error: Error) =>
+      ({ answers: [], end: error.message }))))
     for (const { status } of a!.answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const found = difference(a!, b!)
     if (found === undefined) continue
@@ -313,13 +340,15 @@ async function compare(name: string, configuration: Configuration, random: Retur
     if (left !== right) await Promise.all(sides.map(side => side.start()))
     if (groups.has(keyOf(found))) { note(name, one, found); continue }
     // What comes by chance in one of them does not come again.
-    const [c, d] = await Promise.all(sides.map(side => side.hear({ ...one, from }).catch((error: Error) => ({ answers: [], end: error.message }))))
+    const [c, d] = await Promise.all(sides.map(side => side.hear({ ...one, from }).catch((error: Error) =>
+      ({ answers: [], end: error.message }))))
     note(name, one, difference(c!, d!) === undefined ? { ...found, what: `not again: ${found.what}` } : found)
     const [after, afterwards] = await Promise.all(sides.map(stateOf))
     if (after !== afterwards) await Promise.all(sides.map(side => side.start()))
   }
   for (const side of sides) {
-    for (const one of side.wrong) note(name, { kind: 'tags', pieces: [], requests: [] }, { what: 'tag', of: side.build.dist, by: one })
+    for (const one of side.wrong) note(name, { kind: 'tags', pieces: [], requests: [] },
+      { what: 'tag', of: side.build.dist, by: one })
     await side.end()
   }
   return done
@@ -332,7 +361,8 @@ const shares = names.reduce((sum, name) => sum + (CONFIGURATIONS[name]!.share ??
 let total = 0
 for (const name of names) {
   const begunMs = performance.now()
-  const done = await compare(name, CONFIGURATIONS[name]!, random, Math.ceil(count * (CONFIGURATIONS[name]!.share ?? 1) / shares))
+  const done = await compare(name, CONFIGURATIONS[name]!, random,
+    Math.ceil(count * (CONFIGURATIONS[name]!.share ?? 1) / shares))
   total += done
   console.log(`${name}: ${done} connections, ${((performance.now() - begunMs) / 1000).toFixed(1)} s, ${groups.size} kinds of difference so far; ${
     [...statuses].sort(([a], [b]) => a - b).map(([status, times]) => `${status}: ${times}`).join(', ')}`)

@@ -47,7 +47,8 @@ const END = BLOCK_BYTES + READ_CHUNK_BYTES
 for (const [what, kept, size, expected] of [
   ['within a block', 100, BLOCK_BYTES - 1, ['zeros 100-4095', 'cut to 100', 'sync', 'bytes 99-100']],
   ['over several blocks', 100, END + 7, [
-    `zeros 100-${BLOCK_BYTES}`, `zeros ${BLOCK_BYTES}-${END}`, `zeros ${END}-${END + 7}`, 'cut to 100', 'sync', 'bytes 99-100'
+    `zeros 100-${BLOCK_BYTES}`, `zeros ${BLOCK_BYTES}-${END}`, `zeros ${END}-${END + 7}`, 'cut to 100', 'sync',
+    'bytes 99-100'
   ]],
   // There, zeros would look like a lost block.
   ['at the end of a block', BLOCK_BYTES, BLOCK_BYTES + 9, ['cut to 4096', 'sync', 'bytes 4095-4096']],
@@ -168,7 +169,8 @@ test('where the names in a folder cannot be made durable, the error names the fo
   for (const [code, advice] of [['EINVAL', true], ['ENOTSUP', true], ['EOPNOTSUPP', true], ['EIO', false]] as const) {
     const faulty = new FaultyFiles()
     faulty.fail({ of: 'sync', code })
-    await assert.rejects(makeWhole(faulty.files, join(folder, 'file'), file => file.write('x')), (error: NodeJS.ErrnoException) => {
+    await assert.rejects(makeWhole(faulty.files, join(folder, 'file'), file => file.write('x')),
+      (error: NodeJS.ErrnoException) => {
       assert.deepEqual([error.code, error.path], [code, folder])
       return !advice || error.message === `${folder}: ${code}; its file system cannot make names durable; use another file system`
     })
@@ -189,7 +191,8 @@ test('the names of a file that is made whole are durable in the order in which t
   const folder = freshFolder(t)
   const [path, kept] = [join(folder, 'file'), join(folder, 'kept')]
   const calls: string[] = []
-  const told = Object.fromEntries(['sync', 'createToAppend', 'link', 'rename', 'appendSync'].map(name => [name, (...given: never[]) => {
+  const told = Object.fromEntries(['sync', 'createToAppend', 'link', 'rename',
+    'appendSync'].map(name => [name, (...given: never[]) => {
     calls.push(name)
     return (disk as unknown as Record<string, (...given: never[]) => unknown>)[name]!(...given)
   }]))

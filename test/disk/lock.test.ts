@@ -60,7 +60,8 @@ for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not charac
 }
 
 test('a folder in which no socket can be made is named, and why', async () => {
-  await assert.rejects(hold('/proc/self'), failure('folder-unusable', /: \/proc\/self: E[A-Z]+(; it belongs to user \d+)?$/))
+  await assert.rejects(hold('/proc/self'), failure('folder-unusable',
+    /: \/proc\/self: E[A-Z]+(; it belongs to user \d+)?$/))
 })
 
 test('what has failed first is the reason, also where the socket cannot be removed either', async t => {
@@ -73,7 +74,8 @@ for (const [errno, name] of [[-122, 'EDQUOT'], [-116, 'ESTALE']] as const) {
   test(`an error for which Node has no name is named ${name}, for a disk and for a socket`, async t => {
     for (const code of [`Unknown system error ${errno}`, 'UNKNOWN']) {
       const setMode = (): never => { throw Object.assign(new Error(code), { code, errno }) }
-      await assert.rejects(hold(freshFolder(t), { ...disk, setMode }), failure('folder-unusable', new RegExp(`: ${name}\\b`)))
+      await assert.rejects(hold(freshFolder(t), { ...disk, setMode }),
+        failure('folder-unusable', new RegExp(`: ${name}\\b`)))
     }
   })
 }
@@ -94,7 +96,8 @@ test('sockets that dead processes left are removed; other files stay', async t =
 
 
 for (const forGood of [false, true]) {
-  test(`whichever file call fails ${forGood ? 'for good' : 'once'}, no socket stays open, and the next attempt gets the folder`,
+  test(`whichever file call fails ${forGood ? 'for good'
+    : 'once'}, no socket stays open, and the next attempt gets the folder`,
     async t => {
       await whicheverCallFails({ code: 'EIO', forGood }, async ({ files }, begin) => {
         const folder = freshFolder(t)
@@ -150,7 +153,8 @@ test('the lock answers 503 until something else serves it, which may be asked be
   const held = await hold(freshFolder(t))
   t.after(() => held.release())
   const ask = async (): Promise<number | undefined> => {
-    const asked = request({ socketPath: held.socket, path: '/', method: 'POST', headers: { Expect: '100-continue' } }).end('x')
+    const asked = request({ socketPath: held.socket, path: '/', method: 'POST',
+      headers: { Expect: '100-continue' } }).end('x')
     const [response] = await once(asked, 'response')
     response.resume()
     return response.statusCode

@@ -29,7 +29,8 @@ interface Told { readonly operation: string, readonly ids?: readonly number[], r
 /** Who was told what, as the journal has it. */
 async function told(dataDir: string): Promise<readonly (readonly [by: string | null, ...Told[]])[]> {
   const { out } = await admin(dataDir, 'journal show --json')
-  const records = out.trim().split('\n').map(line => JSON.parse(line) as { type: string, by: string | null, data: Told })
+  const records = out.trim().split('\n').map(line => JSON.parse(line) as { type: string, by: string | null,
+    data: Told })
   return records.filter(({ type }) => type === 'passwords.told').map(({ by, data }) => [by, data])
 }
 

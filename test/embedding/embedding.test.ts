@@ -69,17 +69,21 @@ test('options are held to the same rules as settings, and a name that is none is
     [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ prefix: ['/vault'] }, /prefix/],
     [{ prefix: '/a b' }, /prefix/], [{ prefix: '/ñ' }, /prefix/], [{ prefix: '/vault\n' }, /prefix/],
     [{ dataDir: null }, /dataDir must be/], [{ allowedHosts: ['a'] }, /allowedHosts must be/],
-    [{ accessLog: 'yes' }, /: accessLog must be/], [{ keyFile: false }, /keyFile must be a text/], [{ dataDir: true }, /dataDir must be a text/],
-    [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/], [{ log: { info() {} } }, /log.warn must be/],
+    [{ accessLog: 'yes' }, /: accessLog must be/], [{ keyFile: false }, /keyFile must be a text/],
+    [{ dataDir: true }, /dataDir must be a text/],
+    [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/],
+    [{ log: { info() {} } }, /log.warn must be/],
     [{ log: console, accessLog: true }, /log.access.write must be/],
     [{ signal: new AbortController().signal }, /call close\(\) instead/]
   ]
   for (const [options, message] of wrong) {
-    await assert.rejects(openService({ journal: 'memory', ...options } as Options), { code: 'setting-invalid', message })
+    await assert.rejects(openService({ journal: 'memory', ...options } as Options),
+      { code: 'setting-invalid', message })
   }
   await (await openService({ journal: 'memory', metrics: false, page: false } as object)).close() // as 1.0.0 took it
   for (const options of [null, 'memory', 1]) {
-    await assert.rejects(openService(options as never), { code: 'setting-invalid', message: /options must be an object/ })
+    await assert.rejects(openService(options as never),
+      { code: 'setting-invalid', message: /options must be an object/ })
   }
 })
 
@@ -158,7 +162,8 @@ test('answers come in the order of the requests, also where a framework cuts its
     const create = message('POST', `${path}/api/createPassword`, JSON.stringify(ENTRY))
     const get = message('GET', `${path}/api/getPassword/99`, undefined, ['Connection: close'])
     const answers = await exchange(t, await serverOf(t, take), create, get)
-    assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, field], [404, field]])
+    assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]),
+      [[200, field], [404, field]])
   }
 })
 
@@ -208,7 +213,8 @@ test('an upload to a route of the host is not read into memory, also on a connec
   await client.send(get, get, get)
   await client.answers(3)
   void client.send(message('POST', '/own', 'x'.repeat(20_000_000)))
-  for (let n = 0; n < 10; n++) await new Promise(resolve => setTimeout(resolve, 50)) // in turns of the event loop, in which it comes
+  // in turns of the event loop, in which it comes
+  for (let n = 0; n < 10; n++) await new Promise(resolve => setTimeout(resolve, 50))
   assert.ok(held() > 0 && held() < 300_000, `${held()} bytes`)
 })
 
@@ -257,11 +263,14 @@ test('an id is a safe integer or its decimal text; other integers are unknown, a
       assert.equal(await service.deletePassword(id), false)
     }
     for (const id of [
-      1.5, NaN, Infinity, 2 ** 60, 'x', '', '1.5', '1.0', '01', '+1', ' 1', '1 ', '0x1', '1e0', `${2 ** 60}`, true, false, null, undefined,
+      1.5, NaN, Infinity, 2 ** 60, 'x', '', '1.5', '1.0', '01', '+1', ' 1', '1 ', '0x1', '1e0', `${2 ** 60}`, true,
+      false, null, undefined,
       {}, [], [1], ['1'], 1n, new Number(1), { toString: () => '1' }
     ] as number[]) {
-      for (const call of [service.getPassword(id), service.updatePassword(id, { usuario: 'd' }), service.deletePassword(id)]) {
-        await assert.rejects(call, { code: 'input-invalid', errors: { id: ['The id field must be a safe integer or its decimal text.'] } })
+      for (const call of [service.getPassword(id), service.updatePassword(id, { usuario: 'd' }),
+        service.deletePassword(id)]) {
+        await assert.rejects(call, { code: 'input-invalid',
+          errors: { id: ['The id field must be a safe integer or its decimal text.'] } })
       }
     }
     assert.deepEqual((await service.listPassword()).map(({ usuario }) => usuario), Array(3).fill(ENTRY.usuario))
@@ -272,7 +281,8 @@ for (const [name, isTold] of [['leaves that to node:http', false], ['listens for
   test(`a client that asks whether to send its body is told so once by a server that ${name}`, async t => {
     const service = await inMemory(t)
     const server = createServer()
-    if (isTold) server.on('checkContinue', (request, response) => { response.writeContinue(); service.handle(request, response) })
+    if (isTold) server.on('checkContinue', (request, response) => { response.writeContinue(); service.handle(request,
+      response) })
     const client = await connectRaw(t, await serverOf(t, service.handle, server))
     const body = JSON.stringify(ENTRY)
     const whole = message('POST', '/api/createPassword', body, ['Expect: 100-continue'])
@@ -436,9 +446,11 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
   const wrong: readonly [string, readonly unknown[]][] = [
     ['addUser', ['nomail', 'Eva', [], ana[3]]], ['addUser', ['eva@example.org', 5, [], ana[3]]],
     ['addUser', ['eva@example.org', 'Eva', 'password:read', ana[3]]], ['addUser', ['eva@example.org', 'Eva', [], '']],
-    ['addUser', ['eva@example.org', 'Eva', [], 'eleven char']], ['addUser', ['eva@example.org', 'Eva', [], 'Eva@example.org']],
+    ['addUser', ['eva@example.org', 'Eva', [], 'eleven char']],
+    ['addUser', ['eva@example.org', 'Eva', [], 'Eva@example.org']],
     ['addUser', ['eva@example.org', 'Eva', ['password:raed'], ana[3]]], ['issue', [ana[0], ['*']]],
-    ['setPassword', [ana[0], '']], ['setPassword', [undefined, ana[3]]], ['setPassword', [ana[0], ana[0].toUpperCase()]], ['removeUser', [7]], ['revokeAll', [null]],
+    ['setPassword', [ana[0], '']], ['setPassword', [undefined, ana[3]]],
+    ['setPassword', [ana[0], ana[0].toUpperCase()]], ['removeUser', [7]], ['revokeAll', [null]],
     ['issue', [ana[0], 'password:read']], ['issue', [ana[0], undefined, -1]], ['issue', [ana[0], undefined, NaN]],
     ['issue', [ana[0], undefined, 1e300]]
   ]
@@ -465,14 +477,16 @@ test('what a caller changes in what it has given, or was given, changes nothing 
   const address = 'ana@example.org'
   /** Calls with a copy of what is given, and changes that at once, and then what has come back. */
   const call = async (name: string, ...given: unknown[]): Promise<void> => {
-    const owner = (name in service ? service : accounts) as unknown as { [name: string]: (...given: unknown[]) => unknown }
+    const owner = (name in service ? service : accounts) as unknown as { [name: string]: (...given: unknown[]) =>
+      unknown }
     const copies = structuredClone(given)
     const result = owner[name]!(...copies)
     scramble(copies)
     scramble(await result)
   }
   const kept = async (): Promise<unknown> => structuredClone([
-    await accounts.users(), (await accounts.tokens()).map(({ id, ...token }) => token), await service.listPassword(), await service.getPassword(1)])
+    await accounts.users(), (await accounts.tokens()).map(({ id, ...token }) => token), await service.listPassword(),
+    await service.getPassword(1)])
   await call('createPassword', ENTRY)
   await call('updatePassword', 1, { usuario: 'd' })
   await call('updatePassword', 1, { usuario: 'e' }, { ifUnchanged: await service.getPassword(1) })
@@ -498,21 +512,24 @@ test('an access log that throws or rejects hinders no request nor the close, is 
   const written: string[] = []
   const SINKS: { readonly [what: string]: NonNullable<Log['access']> } = {
     'its write throws': { write: fail, pendingBytes: () => 0 },
-    'its write rejects': { write: async () => fail(), pendingBytes: () => 0 }, // a rejection that nobody takes fails this test
+    // a rejection that nobody takes fails this test
+    'its write rejects': { write: async () => fail(), pendingBytes: () => 0 },
     'its count throws': { write: (line: string): void => { written.push(line) }, pendingBytes: fail },
     'its reader is slow': { write: fail, pendingBytes: () => 2 ** 30 }
   }
   for (const [what, access] of Object.entries(SINKS)) {
     const warnings: string[] = []
     const log = { info: () => {}, warn: (line: string) => { warnings.push(line) }, access }
-    const service = await openService({ journal: 'memory', port: 0, accessLog: true, metrics: 'public', log } as Options)
+    const service = await openService({ journal: 'memory', port: 0, accessLog: true, metrics: 'public',
+      log } as Options)
     const url = await service.listen()
     assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 200, what)
     const lost = /^pes_access_log_lost_lines_total (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]
     assert.equal(lost, '2', `${what}: the start and the first request`)
     await service.close()
     const losses = warnings.filter(line => line.startsWith('the access log loses lines'))
-    assert.match(losses.join('\n'), /^the access log loses lines, which are counted: (the host's own|its reader is too slow)$/, what)
+    assert.match(losses.join('\n'),
+      /^the access log loses lines, which are counted: (the host's own|its reader is too slow)$/, what)
   }
   assert.deepEqual(written, [], 'if nobody knows how much waits, nothing is added to it')
 })
@@ -534,16 +551,19 @@ test('a body that middleware has parsed is used, and one that it has only read i
     let text = ''
     for await (const piece of request) text += String(piece)
     if (request.headers['x-parsed'] === 'yes') Object.assign(request, { body: JSON.parse(text) })
-    if (request.headers['x-parsed'] === 'raw') Object.assign(request, { body: Buffer.from(text) }) // as express.raw() does
+    // as express.raw() does
+    if (request.headers['x-parsed'] === 'raw') Object.assign(request, { body: Buffer.from(text) })
     service.handle(request, response)
   })
-  server.prependListener('request', request => { if (request.headers['x-parsed'] === 'text') request.setEncoding('utf8') })
+  server.prependListener('request',
+    request => { if (request.headers['x-parsed'] === 'text') request.setEncoding('utf8') })
   t.after(() => server.close())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const create = async (parsed: string, body: unknown): Promise<[number, any]> => {
     const headers = { 'Content-Type': 'application/json', 'X-Parsed': parsed, Connection: 'close' }
-    const response = await fetch(`http://127.0.0.1:${port}/api/createPassword`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const response = await fetch(`http://127.0.0.1:${port}/api/createPassword`,
+      { method: 'POST', headers, body: JSON.stringify(body) })
     return [response.status, await response.json()]
   }
   assert.equal((await create('yes', { password: 'p', sistema: 's', usuario: 'u' }))[0], 200)
@@ -555,7 +575,8 @@ test('a body that middleware has parsed is used, and one that it has only read i
       assert.deepEqual([status, /^The body is not an object/.test(errors.body)], [400, true], parsed)
     }
   }
-  for (const [parsed, body] of [['no', {}], ['text', {}], ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
+  for (const [parsed, body] of [['no', {}], ['text', {}],
+    ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
     const [status, { message }] = await create(parsed, body)
     assert.equal(status, 500)
     assert.match(message, /^Middleware has read the body/)
@@ -573,7 +594,8 @@ test('a body that the host has begun to read changes nothing, and the answer say
       goOn()
     },
     read: (request, goOn) => request.once('readable', () => { request.read(5); goOn() }),
-    'reads as text': (request, goOn) => request.on('readable', () => { request.setEncoding('utf8'); request.read() }) && goOn(),
+    'reads as text': (request, goOn) => request.on('readable', () => { request.setEncoding('utf8'); request.read() }) &&
+      goOn(),
     'sets the encoding late': (request, goOn) => { goOn(); request.setEncoding('utf8') },
     'sets the encoding before': (request, goOn) => { request.setEncoding('utf8'); goOn() },
     listens: (request, goOn) => request.on('readable', () => {}) && goOn(),
@@ -600,7 +622,8 @@ test('a body that the host has begun to read changes nothing, and the answer say
       const headers = { 'Content-Type': 'application/json', 'X-Way': way }
       const init = { method: 'POST', headers, signal: AbortSignal.timeout(20_000) }
       const answer = await fetch(`${url}/api/updatePassword/1`, isChunked
-        ? { ...init, body: new Blob(pieces).stream(), duplex: 'half' } as RequestInit : { ...init, body: Buffer.concat(pieces) })
+        ? { ...init, body: new Blob(pieces).stream(), duplex: 'half' } as RequestInit
+          : { ...init, body: Buffer.concat(pieces) })
       assert.equal(answer.status, 500, `${way}, ${isChunked}`)
       assert.match(await answer.text(), /Middleware has read the body/)
       assert.equal((await service.getPassword(1))!.password, ENTRY.password, way)

@@ -1,7 +1,9 @@
 /**
  * Tries the package where others would embed it: frameworks, bundlers, other runtimes, TypeScript versions. Not a part
- * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a build,
- * prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails. Names as
+ * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a
+ * build,
+ * prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails. Names
+ * as
  * arguments run these rows alone, and write nothing.
  */
 import { spawnSync } from 'node:child_process'
@@ -21,12 +23,14 @@ const EXAMPLE = /^## Embed it\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
 /** Runs a program; throws with what it printed where it does not end with 0. */
 function run(cwd: string, command: string, ...args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 180_000 })
-  if (status !== 0) throw new Error(`${command} ${args.slice(0, 3).join(' ')}: ${error?.message ?? ''}\n${stdout}${stderr}`.slice(0, 1_500))
+  if (status !== 0) throw new Error(`${command} ${args.slice(0, 3).join(' ')}: ${error?.message ??
+    ''}\n${stdout}${stderr}`.slice(0, 1_500))
   return stdout
 }
 
 /** A project with the package and others, which are installed once. */
-function project(name: string, packages: readonly string[], files: { readonly [name: string]: string }, type = 'module'): string {
+function project(name: string, packages: readonly string[], files: { readonly [name: string]: string },
+  type = 'module'): string {
   const folder = join(place, name.replace(/\W+/g, '-'))
   mkdirSync(folder)
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type, private: true }))
@@ -35,7 +39,8 @@ function project(name: string, packages: readonly string[], files: { readonly [n
   run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', `./${tarball.filename}`, ...packages)
   for (const one of packages) {
     const name = one.replace(/(?<=.)@.*/, '')
-    versions.add(`${name} ${JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version}`)
+    versions.add(`${name} ${JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'),
+      'utf8')).version}`)
   }
   return folder
 }
@@ -62,20 +67,25 @@ const listen = (app: string): string =>
 const HANDLE = '(req, res) => service.handle(req, res)'
 /** The code of src/README.md that begins so, without the name of its framework. */
 function recipe(start: string): string {
-  const found = [...GUIDE.matchAll(/```js\n\s*([^]*?)```/g)].map(([, code]) => code!).find(code => code.startsWith(start))
+  const found = [...GUIDE.matchAll(/```js\n\s*([^]*?)```/g)].map(([, code]) => code!).find(code =>
+    code.startsWith(start))
   if (found === undefined) throw new Error(`src/README.md has no code that begins with ${start}`)
   return found
 }
 
 /** Frameworks: packages, imports, and how they serve. */
 const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[], imports: string, serve: string])[] = [
-  ['Express 4', ['express@4'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
-  ['Express 5', ['express@5'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
-  ['Express 5, compression before it', ['express@5', 'compression'], "import express from 'express'\nimport compression from 'compression'",
+  ['Express 4', ['express@4'], "import express from 'express'",
+    `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
+  ['Express 5', ['express@5'], "import express from 'express'",
+    `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
+  ['Express 5, compression before it', ['express@5', 'compression'],
+    "import express from 'express'\nimport compression from 'compression'",
     `const app = express(); app.use(compression()); app.use('/vault', ${HANDLE}); ${listen('app')}`],
   ['Express 5, express.json() before it', ['express@5'], "import express from 'express'",
     `const app = express(); app.use(express.json()); app.use('/vault', ${HANDLE}); ${listen('app')}`],
-  ['node:http', [], "import { createServer } from 'node:http'", `const app = createServer(${HANDLE}); ${listen('app')}`],
+  ['node:http', [], "import { createServer } from 'node:http'",
+    `const app = createServer(${HANDLE}); ${listen('app')}`],
   ['Fastify 5, with a route of its own', ['fastify@5'], "import fastify from 'fastify'", `const app = fastify()
      app.post('/mine', async q => ({ got: q.body }))
      ${recipe('app.register')}
@@ -88,7 +98,8 @@ const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[],
   ['Koa 3', ['koa@3'], "import Koa from 'koa'",
     `const app = new Koa(); app.use(ctx => { ctx.respond = false; service.handle(ctx.req, ctx.res) }); ${listen('app')}`],
   ['Hono 4 on Node', ['hono@4', '@hono/node-server'],
-    "import { Hono } from 'hono'\nimport { serve } from '@hono/node-server'\nimport { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'",
+    "import { Hono } from 'hono'\nimport { serve } from '@hono/node-server'\nimport { RESPONSE_ALREADY_SENT } from " +
+      "'@hono/node-server/utils/response'",
     `const app = new Hono(); app.all('/vault/*', c => { service.handle(c.env.incoming, c.env.outgoing); return RESPONSE_ALREADY_SENT });
      const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`]
 ]
@@ -109,10 +120,12 @@ void (async () => {
 
 /** A bundle of the program above, run by Node: without the page, which says so where it is asked for. */
 function bundle(format: 'esm' | 'cjs'): string {
-  const foreign = { 'browser/page.html': 'not the page of the service' } // in CommonJS a bundle does not know where it is
+  // in CommonJS a bundle does not know where it is
+  const foreign = { 'browser/page.html': 'not the page of the service' }
   const folder = project(`esbuild ${format}`, ['esbuild'], { 'main.mjs': BUNDLED, ...format === 'cjs' ? foreign : {} })
   const out = format === 'esm' ? 'out.mjs' : 'out.cjs'
-  run(folder, 'npx', 'esbuild', 'main.mjs', '--bundle', '--platform=node', `--format=${format}`, '--target=node20', '--log-level=error', `--outfile=${out}`)
+  run(folder, 'npx', 'esbuild', 'main.mjs', '--bundle', '--platform=node', `--format=${format}`, '--target=node20',
+    '--log-level=error', `--outfile=${out}`)
   rmSync(join(folder, 'node_modules/password-entry-service'), { recursive: true })
   equal(run(folder, process.execPath, out), '200 page-unusable\n')
   return folder
@@ -121,10 +134,12 @@ function bundle(format: 'esm' | 'cjs'): string {
 function singleExecutable(): void {
   const folder = bundle('cjs')
   run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', 'postject')
-  writeFileSync(join(folder, 'sea.json'), JSON.stringify({ main: 'out.cjs', output: 'sea.blob', disableExperimentalSEAWarning: true }))
+  writeFileSync(join(folder, 'sea.json'), JSON.stringify({ main: 'out.cjs', output: 'sea.blob',
+    disableExperimentalSEAWarning: true }))
   run(folder, process.execPath, '--experimental-sea-config', 'sea.json')
   cpSync(process.execPath, join(folder, 'vault'))
-  run(folder, 'npx', 'postject', 'vault', 'NODE_SEA_BLOB', 'sea.blob', '--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2')
+  run(folder, 'npx', 'postject', 'vault', 'NODE_SEA_BLOB', 'sea.blob', '--sentinel-fuse',
+    'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2')
   equal(run(folder, join(folder, 'vault')), '200 page-unusable\n')
 }
 
@@ -144,8 +159,10 @@ process.exit(0)
 function typeScript(version: string): void {
   for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
     const types = version === '5.0' ? '@types/node@18' : '@types/node@20'
-    const folder = project(`typescript ${version} ${resolution}`, [`typescript@${version}`, types], { 'example.ts': EXAMPLE })
-    const options = { strict: true, module, moduleResolution: resolution, target: 'es2022', noEmit: true, types: ['node'] }
+    const folder = project(`typescript ${version} ${resolution}`, [`typescript@${version}`, types],
+      { 'example.ts': EXAMPLE })
+    const options = { strict: true, module, moduleResolution: resolution, target: 'es2022', noEmit: true,
+      types: ['node'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['example.ts'] }))
     run(folder, 'npx', 'tsc', '-p', '.')
   }
@@ -169,15 +186,18 @@ const ROWS: { readonly [name: string]: () => void } = {
     run(ROOT, node, 'src/admin.ts', 'init', '--data', join(folder, 'data'))
     equal(run(ROOT, node, 'src/admin.ts', 'entry', 'list', '--json', '--data', join(folder, 'data')), '[]\n')
   },
-  'Bun': () => equal(run(project('bun', ['bun'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/bun', 'main.mjs'), '200 404\n'),
-  'Deno': () => equal(run(project('deno', ['deno'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'), '200 404\n'),
+  'Bun': () => equal(run(project('bun', ['bun'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/bun', 'main.mjs'),
+    '200 404\n'),
+  'Deno': () => equal(run(project('deno', ['deno'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/deno', 'run', '-A',
+    'main.mjs'), '200 404\n'),
   'TypeScript 5.0': () => typeScript('5.0'),
   'TypeScript, newest': () => typeScript('latest')
 }
 
 let failed = 0
 const lines = [
-  `Tried on ${new Date().toISOString().slice(0, 10)} with Node ${process.version} on ${process.platform} by \`test/embedding/hosts.ts\`.`,
+  `Tried on ${new Date().toISOString().slice(0,
+    10)} with Node ${process.version} on ${process.platform} by \`test/embedding/hosts.ts\`.`,
   '', '| host | versions | result |', '| --- | --- | --- |'
 ]
 console.log(lines.join('\n'))
@@ -195,6 +215,7 @@ for (const [name, row] of Object.entries(ROWS)) {
   lines.push(`| ${name} | ${[...versions].join(', ')} | ${result} |`)
   console.log(lines.at(-1))
 }
-if (process.argv.length === 2) writeFileSync(join(ROOT, 'test/embedding/hosts.md'), `# Where the package was embedded\n\n${lines.join('\n')}\n`)
+if (process.argv.length === 2) writeFileSync(join(ROOT, 'test/embedding/hosts.md'),
+  `# Where the package was embedded\n\n${lines.join('\n')}\n`)
 rmSync(place, { recursive: true, force: true })
 process.exitCode = failed === 0 ? 0 : 1

@@ -48,7 +48,8 @@ test('what is no key, or does not go with one, is refused by name', async t => {
   const dataDir = freshFolder(t)
   const key = randomBytes(32)
   const wrong: readonly (readonly [object, RegExp])[] = [
-    ...[randomBytes(31), randomBytes(33), 'a'.repeat(32), [], [key, 'x'], null, 5].map(one => [{ key: one }, /key must be a Buffer of 32 bytes/] as const),
+    ...[randomBytes(31), randomBytes(33), 'a'.repeat(32), [], [key, 'x'], null,
+      5].map(one => [{ key: one }, /key must be a Buffer of 32 bytes/] as const),
     [{ key, keyFile: 'x' }, /key and keyFile/],
     [{ key, journal: 'etcd', etcdEndpoints: 'http://127.0.0.1:1' }, /does not go with journal: 'etcd'/]
   ]

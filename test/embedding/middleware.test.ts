@@ -14,7 +14,8 @@ import { message } from '../support/raw.ts'
 /** An act of middleware, before `handle` is called; what it returns is called directly after. */
 type Act = (request: IncomingMessage, response: ServerResponse) => void | (() => void)
 
-const wrapped = (name: 'writeHead' | 'write' | 'end', by: (call: () => unknown) => unknown): Act => (_request, response) => {
+const wrapped = (name: 'writeHead' | 'write' | 'end', by: (call: () => unknown) => unknown): Act =>
+  (_request, response) => {
   const call = response[name].bind(response) as (...given: unknown[]) => unknown
   Object.assign(response, { [name]: (...given: unknown[]) => by(() => call(...given)) })
 }

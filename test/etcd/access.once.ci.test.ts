@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { done } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
-import { base64, callEtcd, etcdMissing, NEWER_ETCDS, pause, startCluster, startProxy, versionOf } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, NEWER_ETCDS, pause, startCluster, startProxy,
+  versionOf } from '../support/etcd.ts'
 import { create, FIELDS, flagsOf, list, until } from '../support/instances.ts'
 import { failure } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
@@ -81,7 +82,8 @@ describe('access to etcd', { concurrency: true }, () => {
     const folder = freshFolder(t)
     const { endpoints } = await startCluster(t)
     const flags: Record<string, string> = {
-      ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-user': 'pes', 'etcd-password-file': put(folder, 'p', PASSWORD)
+      ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-user': 'pes',
+      'etcd-password-file': put(folder, 'p', PASSWORD)
     }
     await enableUsers((path, body) => callEtcd(endpoints, path, body), ['/pes.key', '/pes/1'])
     const one = await startService(t, flags)
@@ -90,12 +92,14 @@ describe('access to etcd', { concurrency: true }, () => {
     const range = (key: string, end: string): object => ({ key: base64(key), range_end: base64(end) })
     await callEtcd(endpoints, '/v3/auth/role/revoke', { role: 'pes', ...range('/pes.key', '/pes/1') }, token)
     for (const [key, end] of [['/pes.key', '/pes.kez'], ['/pes.turn/', '/pes.turn0'], ['/pes/', '/pes/1']] as const) {
-      await callEtcd(endpoints, '/v3/auth/role/grant', { name: 'pes', perm: { permType: 'READWRITE', ...range(key, end) } }, token)
+      await callEtcd(endpoints, '/v3/auth/role/grant', { name: 'pes',
+        perm: { permType: 'READWRITE', ...range(key, end) } }, token)
     }
     const proxy = await startProxy(t, endpoints)
     let watches = 0
     proxy.before = body => { if (body.includes('create_request')) watches++ }
-    const other = await startService(t, { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key'), 'etcd-endpoints': proxy.url })
+    const other = await startService(t, { ...flags, 'data': freshFolder(t),
+      'key-file': join(flags['data']!, 'journal.key'), 'etcd-endpoints': proxy.url })
     await until(() => other.warnings.some(line => /may not watch/.test(line)))
     const { requests } = proxy
     await pause(2_000)
@@ -104,7 +108,8 @@ describe('access to etcd', { concurrency: true }, () => {
     assert.deepEqual([await create(other), await list(other)], [200, 200])
     await until(() => watches > 1)
     await pause(500) // by then it is refused again
-    const said = other.warnings.filter(line => /etcd's user may not watch the journal, .* from \/pes\.key to \/pes\/1$/.test(line))
+    const said = other.warnings.filter(line =>
+      /etcd's user may not watch the journal, .* from \/pes\.key to \/pes\/1$/.test(line))
     assert.equal(said.length, 1)
   })
 
@@ -118,7 +123,8 @@ describe('access to etcd', { concurrency: true }, () => {
     })
     const call = (path: string, body: object, token?: string): Promise<any> => new Promise((resolve, reject) => {
       const headers = token === undefined ? {} : { Authorization: token }
-      request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key, headers }, async answer => {
+      request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key, headers },
+        async answer => {
         let text = ''
         for await (const chunk of answer.setEncoding('utf8')) text += String(chunk)
         if (answer.statusCode === 200) resolve(JSON.parse(text))
@@ -127,7 +133,8 @@ describe('access to etcd', { concurrency: true }, () => {
     })
     const isReady = (): Promise<boolean> => // 4xx: it asks for a user
       call('/v3/kv/range', { key: 'AA==' }).then(() => true, (error: Error) => error.message.startsWith('4'))
-    const ready = async (): Promise<void> => { for (let tries = 0; tries < 600 && !await isReady(); tries++) await pause(50) }
+    const ready = async (): Promise<void> => { for (let tries = 0; tries < 600 &&
+      !await isReady(); tries++) await pause(50) }
     await ready()
     await enableUsers(call)
     const flags: Record<string, string> = {
@@ -148,9 +155,11 @@ describe('access to etcd', { concurrency: true }, () => {
     await member!.stop()
     member!.start()
     await ready()
-    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 500, 'it is not known yet')
+    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 500,
+      'it is not known yet')
     put(folder, 'password', 'another\n')
-    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200, 'once the file has it')
+    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200,
+      'once the file has it')
     const wrong = { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key') }
     await assert.rejects(startService(t, { ...wrong, 'etcd-password-file': put(folder, 'other', 'no') }),
       failure('journal-refused', /^the journal refused .*: user pes: .*invalid user ID or password$/))

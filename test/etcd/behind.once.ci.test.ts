@@ -81,9 +81,11 @@ test('who is far behind answers within the bounds, says how far it is, and gets 
   assert.ok((made === 500 || made === 503) && madeMs < 11_000, `${made} ${madeMs}`)
   await until(() => faultOf(behind) === undefined)
   clearInterval(timer)
-  const steps = health.flatMap(line => new RegExp(`not all records of the journal are read yet: (\\d+) of ${RECORDS}`).exec(line)?.[1] ?? [])
+  const steps = health.flatMap(line =>
+    new RegExp(`not all records of the journal are read yet: (\\d+) of ${RECORDS}`).exec(line)?.[1] ?? [])
   // A quick machine reads all of them in two pages: then there is one step to be seen.
   assert.ok(steps.some(step => 0 < Number(step) && Number(step) < RECORDS), [...new Set(health)].join('\n'))
-  assert.ok([...probes].some(text => /is being read: \d+ % of what other instances wrote/.test(text)), [...probes].join('\n'))
+  assert.ok([...probes].some(text => /is being read: \d+ % of what other instances wrote/.test(text)),
+    [...probes].join('\n'))
   assert.equal((await send(behind.url, 'GET', `/api/getPassword/${RECORDS}`)).status, 200)
 })

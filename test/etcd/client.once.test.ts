@@ -61,7 +61,8 @@ test('a watch brings much in parts', { skip: etcdMissing() }, async t => {
 
 // Whatever it answers; and though the watch there has gone on all the time.
 for (const [what, refusal, watchedAt] of [
-  ['answers', undefined, 'second'], ['refuses', '{"code":7,"message":"permission denied"}', 'second'], ['answers', undefined, 'first']
+  ['answers', undefined, 'second'], ['refuses', '{"code":7,"message":"permission denied"}', 'second'],
+  ['answers', undefined, 'first']
 ] as const) {
   test(`the client returns to its first endpoint, with the watch at its ${watchedAt}, once the first ${what} again`, async t => {
     let isDown = false
@@ -134,7 +135,8 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
     const client = new EtcdClient({ endpoints: [near, far] })
     atEnd(t, () => client.close())
     const beganMs = performance.now()
-    assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), performance.now() + 30_000), { attempt: 1 })
+    assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), performance.now() + 30_000),
+      { attempt: 1 })
     assert.ok(performance.now() - beganMs < 10_000, 'long before the end')
   })
 
@@ -145,7 +147,8 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
     const beganMs = performance.now()
     const { signal } = new AbortController()
     await Promise.all([
-      assert.rejects(client.ask('/v3/kv/txn', () => ({}), performance.now() + 1_000), failure('journal-unreachable', /no answer in time/)),
+      assert.rejects(client.ask('/v3/kv/txn', () => ({}), performance.now() + 1_000),
+        failure('journal-unreachable', /no answer in time/)),
       assert.rejects(client.follow('/v3/watch', {}, () => {}, signal), /no answer in time/)
     ])
     assert.ok(performance.now() - beganMs < 20_000) // else never
@@ -153,7 +156,8 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
 
   test('an answer of something that is not etcd is reported as that', async t => {
     const answers = [
-      [200, '<p>', 'journal-unreachable'], [502, '{"error":"x"}', 'journal-unreachable'], [404, '<p>', 'journal-refused']
+      [200, '<p>', 'journal-unreachable'], [502, '{"error":"x"}', 'journal-unreachable'],
+      [404, '<p>', 'journal-refused']
     ] as const
     await Promise.all(answers.map(async ([status, text, code]) => {
       const other = await endpoint(t, (_request, response) => { response.writeHead(status).end(text) })
@@ -167,7 +171,8 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
 
 /** gRPC's codes, and whether the failure may be over at another endpoint. */
 const CODES = [
-  [1, true], [2, true], [3, false], [4, true], [5, false], [7, false], [8, false], [9, false], [11, false], [12, false], [13, true],
+  [1, true], [2, true], [3, false], [4, true], [5, false], [7, false], [8, false], [9, false], [11, false], [12, false],
+  [13, true],
   [14, true]
 ] as const
 

@@ -81,15 +81,18 @@ for (const [what, key, value, seen] of DAMAGES) {
 const GAPS = [[10, 9, 9, 0], [402, 129, 129, 0], [402, 101, 300, 120]] as const
 
 for (const [records, first, last, others] of GAPS) {
-  test(`a journal of ${records} records without ${first} to ${last} is refused by a start, verify and copy`, { skip: NO_ETCD },
+  test(`a journal of ${records} records without ${first} to ${last} is refused by a start, verify and copy`,
+    { skip: NO_ETCD },
     async t => {
       const { endpoints } = await startCluster(t)
       const secret = randomBytes(32)
       const flags = await flagsOf(t, endpoints, secret)
       await remove(endpoints, '/pes.key')
-      const writes = Array.from({ length: records }, (_, i) => [{ type: 'entry.created', data: { id: i + 1, ...FIELDS } }])
+      const writes = Array.from({ length: records }, (_,
+        i) => [{ type: 'entry.created', data: { id: i + 1, ...FIELDS } }])
       await fillEtcd(settingsOf(endpoints, '/pes'), keyName(secret), referenceLines(secret, writes), async () => {})
-      await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(record(first)), range_end: base64(record(last + 1)) })
+      await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(record(first)),
+        range_end: base64(record(last + 1)) })
       for (let i = 0; i < others; i++) await put(endpoints, `${record(last)}x${i}`, 'theirs')
       const why = new RegExp(`record ${first} is missing, others follow it`)
       await assert.rejects(startService(t, flags), failure('journal-damaged', why))

@@ -8,7 +8,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { importEntries } from '../support/rewrite.ts'
-import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Hold, type Treatment } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Hold,
+  type Treatment } from '../support/etcd.ts'
 import { FIELDS, flagsOf, Rival } from '../support/instances.ts'
 import { startService, type Started } from '../support/service.ts'
 import { createEntry, updateEntry } from '../../src/store/commands.ts'
@@ -101,9 +102,11 @@ describe('a message that is held back or lost, at every point of an attempt', { 
         await releaseUpTo(Infinity)
         const made = await rival.count() - before - written.length
         const what = `${points.join(', then ')}; arrives after ${arrivesAfter}`
-        assert.ok(made === 1 || (made === 0 && !isMade), `${what}: told ${isMade ? 'made' : 'not made'}, recorded ${made} times`)
+        assert.ok(made === 1 || (made === 0 && !isMade), `${what}: told ${isMade ? 'made'
+          : 'not made'}, recorded ${made} times`)
         told[isMade ? 'made' : 'failed']++
-        await callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') })
+        await callEtcd(member!.url, '/v3/kv/deleterange',
+          { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') })
       }
       t.diagnostic(JSON.stringify(told))
       assert.ok(told.made > plans.length / 2)
@@ -117,5 +120,6 @@ describe('a message that is held back or lost, at every point of an attempt', { 
 async function assertEqualJournals(instances: readonly Started[]): Promise<void> {
   for (const { service } of instances) await service.store.journal.catchUp?.()
   const heads = instances.map(({ service }) => service.store.journal.status())
-  for (const { head, records, fault } of heads) assert.deepEqual([head, records, fault], [heads[0]!.head, heads[0]!.records, undefined])
+  for (const { head, records, fault } of heads) assert.deepEqual([head, records, fault],
+    [heads[0]!.head, heads[0]!.records, undefined])
 }

@@ -9,7 +9,8 @@ import { openService } from '../../src/index.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
+import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair,
+  until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { atEnd, freshFolder, send, startService } from '../support/service.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
@@ -74,7 +75,8 @@ test('a closed service asks etcd nothing more, also where it was asking whether 
 
 test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
-  const { url } = await startService(t, { ...await flagsOf(t, endpoints, randomBytes(32)), 'max-body-bytes': '8000000' })
+  const { url } = await startService(t, { ...await flagsOf(t, endpoints, randomBytes(32)),
+    'max-body-bytes': '8000000' })
   const create = (bytes: number): Promise<number> =>
     send(url, 'POST', '/api/createPassword', { ...FIELDS, password: 'x'.repeat(bytes) }).then(({ status }) => status)
   const sizes = [900_000, 1, 2_000_000, 900_000, 2, 700_000]
@@ -91,11 +93,14 @@ test('a journal that was deleted from etcd is not begun again while instances ha
   const [key, range_end] = ['/pes/', '/pes0'].map(text => Buffer.from(text).toString('base64'))
   await callEtcd(member!.url, '/v3/kv/deleterange', { key, range_end })
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
-  for (const tries of [1, 2]) assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 503, `${tries}`)
+  for (const tries of [1, 2]) assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 503,
+    `${tries}`)
   assert.match((await send(other!.url, 'GET', '/healthz')).json.message, /at the moment/)
   assert.match(one!.service.store.journal.status().fault!, /no longer in etcd/)
-  assert.match(other!.warnings.join(), /takes no changes at the moment: the journal is damaged: \/pes: its newest record is no longer in etcd/)
-  assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined, 'nothing was put there')
+  assert.match(other!.warnings.join(),
+    /takes no changes at the moment: the journal is damaged: \/pes: its newest record is no longer in etcd/)
+  assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined,
+    'nothing was put there')
 })
 
 test('a prefix without a journal is refused, and named; init makes one', { skip: NO_ETCD }, async t => {
@@ -162,7 +167,8 @@ test('what stands in an etcd that was emptied under an instance is told from its
   const secret = randomBytes(32)
   const one = await startService(t, await flagsOf(t, proxy.url, secret))
   for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
-  const { kvs: old } = await callEtcd(member!.url, '/v3/kv/range', { key: base64('/pes.key'), range_end: base64('/pes0') })
+  const { kvs: old } = await callEtcd(member!.url, '/v3/kv/range',
+    { key: base64('/pes.key'), range_end: base64('/pes0') })
   await member!.stop('SIGTERM')
   rmSync(member!.folder, { recursive: true })
   member!.start()
@@ -230,7 +236,8 @@ test('an embedder sees users, tokens and entries that another instance has just 
   const dataDir = freshFolder(t)
   writeKeys(dataDir, readSecret(one.folder))
   const { accounts, listPassword, getPassword, updatePassword, close } = await openService({
-    dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false, log: { info: () => {}, warn: () => {} }
+    dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false,
+    log: { info: () => {}, warn: () => {} }
   })
   atEnd(t, close)
   await one.service.accounts!.addUser('bo@example.org', 'Bo', ['*'], 'a long password')
@@ -253,7 +260,8 @@ test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }
   await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
   const users = await done(other.folder, `user list --journal etcd --etcd-endpoints ${proxy.url}`)
   assert.match(users, /ana@example\.org/, 'the operator is told what is true by now, too')
-  const ask = (url: string, path: string, token: string, body?: object): Promise<number> => fetch(`${url}/api/${path}`, {
+  const ask = (url: string, path: string, token: string, body?: object): Promise<number> =>
+    fetch(`${url}/api/${path}`, {
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     ...body !== undefined && { method: 'POST', body: JSON.stringify(body) }
   }).then(({ status }) => status)
@@ -309,11 +317,13 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   const name = keyName(readSecret(folder))
   for (const [lines, why] of [[broken(), /broken off/], [whole, /reads otherwise/]] as const) {
     await assert.rejects(fillEtcd(place, name, lines, otherwise), why)
-    await assert.rejects(startService(t, { ...await flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
+    await assert.rejects(startService(t, { ...await flagsOf(t, endpoints, readSecret(folder)),
+      'etcd-prefix': '/broken' }),
       failure('journal-damaged', /\/broken: .* is incomplete/))
   }
   await fillEtcd(place, name, whole, async () => {})
-  await assert.rejects(fillEtcd(place, '0badcafe', whole, otherwise), /^Error: \/broken holds a journal.* nothing was copied/)
+  await assert.rejects(fillEtcd(place, '0badcafe', whole, otherwise),
+    /^Error: \/broken holds a journal.* nothing was copied/)
   const again = await startService(t, { ...await flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' })
   assert.equal(again.service.store.journal.status().records, whole.length)
   const inEtcd = `${at} --journal etcd`

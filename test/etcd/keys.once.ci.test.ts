@@ -44,13 +44,15 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   const fresh = keyName(readSecret(one.folder))
   assert.match(told, new RegExp(`^key ${fresh} is in .*journal.key, and does not seal yet\ncopy that file .* again\n$`))
   assert.equal(await create(one), 200)
-  assert.match(await done(one.folder, 'key rotate'), new RegExp(`^key ${fresh} seals from now on\ncopy .* again to where you keep it\n$`))
+  assert.match(await done(one.folder, 'key rotate'),
+    new RegExp(`^key ${fresh} seals from now on\ncopy .* again to where you keep it\n$`))
 
   const lacks = new RegExp(`${other.folder}/journal.key has no key ${fresh}`)
   await until(() => faultOf(other) !== undefined) // without being asked for anything
   assert.match(faultOf(other)!, lacks)
   assert.deepEqual([await list(other), await create(other)], [200, 500], 'nothing sealed with it stands yet')
-  const backup = (name: string): string => `journal backup ${join(other.folder, name)} --journal etcd --etcd-endpoints ${endpoints}`
+  const backup = (name: string): string => `journal backup ${join(other.folder,
+    name)} --journal etcd --etcd-endpoints ${endpoints}`
   assert.match(await done(other.folder, backup('whole.jsonl')), /^2 records/)
   assert.equal(await create(one), 200)
   assert.deepEqual([await list(other), await create(other)], [503, 500])
@@ -70,7 +72,8 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   const flags = await flagsOf(t, endpoints, randomBytes(32))
   copyFileSync(join(one.folder, KEY_FILE), join(flags['data']!, KEY_FILE))
   const next = await startService(t, flags)
-  const tags = await Promise.all([one, other, next].map(async ({ url }) => (await send(url, 'GET', '/api/getPassword/1')).headers.get('ETag')))
+  const tags = await Promise.all([one, other, next].map(async ({ url }) =>
+    (await send(url, 'GET', '/api/getPassword/1')).headers.get('ETag')))
   assert.equal(new Set(tags).size, 1, 'all give the same tag, also an instance that starts after the rotation')
 })
 
@@ -86,7 +89,8 @@ test('all instances give the same tags if the key was rotated before the first r
   const flags = await flagsOf(t, endpoints, randomBytes(32))
   copyFileSync(join(one.folder, KEY_FILE), join(flags['data']!, KEY_FILE))
   const next = await startService(t, flags)
-  const tags = await Promise.all([one, other, next].map(async ({ url }) => (await send(url, 'GET', '/api/getPassword/1')).headers.get('ETag')))
+  const tags = await Promise.all([one, other, next].map(async ({ url }) =>
+    (await send(url, 'GET', '/api/getPassword/1')).headers.get('ETag')))
   assert.ok(tags[0] !== null && new Set(tags).size === 1, tags.join())
 })
 
@@ -121,7 +125,8 @@ test('a rotation that gets no answer says that the key may seal by now', { skip:
   await done(folder, rotate(endpoints))
   const fresh = keyName(readSecret(folder))
   proxy.before = body => { if (body.includes('request_put')) proxy.isCut = true }
-  await refused(folder, rotate(proxy.url), 1, new RegExp(`key ${fresh} may seal by now: etcdctl get /pes\\.key names the key`))
+  await refused(folder, rotate(proxy.url), 1,
+    new RegExp(`key ${fresh} may seal by now: etcdctl get /pes\\.key names the key`))
   assert.match(await done(folder, rotate(endpoints)), new RegExp(`^key ${fresh} seals from now on`))
 })
 
@@ -195,7 +200,8 @@ test('a journal is re-encrypted and compacted in a file between two prefixes: no
   await done(one.folder, `entry purge 1 --yes ${at}`)
   for (const { url } of [one, two]) assert.equal((await send(url, 'GET', '/api/getPassword/1')).status, 404)
   await refused(one.folder, 'key rewrite', 1, /not written again where it is; stop all instances, copy it to a file/)
-  await refused(one.folder, `journal compact ${at}`, 1, /not written again where it is; stop all instances, copy it to a file/)
+  await refused(one.folder, `journal compact ${at}`, 1,
+    /not written again where it is; stop all instances, copy it to a file/)
   for (const { service } of [one, two]) await service.close()
 
   const back = freshFolder(t)
@@ -215,8 +221,10 @@ test('a prefix that version 1.0.0 has moved is refused, and it is said where to'
   const flags = await flagsOf(t, endpoints, randomBytes(32))
   const text = `${keyName(readSecret(flags['data']!))} moved /pes-2 7`
   await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: base64(text) })
-  await assert.rejects(startService(t, flags), failure('journal-damaged', /moved \/pes-2 7"; if version 1\.0\.0 has moved the journal/))
-  await refused(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`, 3, /is no marker/)
+  await assert.rejects(startService(t, flags), failure('journal-damaged',
+    /moved \/pes-2 7"; if version 1\.0\.0 has moved the journal/))
+  await refused(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`, 3,
+    /is no marker/)
 })
 
 test('of copies made at once one becomes the journal, and the others are refused', { skip: NO_ETCD }, async t => {
@@ -229,7 +237,8 @@ test('of copies made at once one becomes the journal, and the others are refused
     const winners = made.flatMap(({ status }, n) => status === 'fulfilled' ? [n] : [])
     const failures = made.flatMap(result => result.status === 'rejected' ? [result.reason] : [])
     assert.equal(winners.length, 1, failures.join('\n'))
-    for (const why of failures) assert.match(String(why), /\/pes (holds a journal, or|was changed meanwhile, or) another copy is made there/)
+    for (const why of failures) assert.match(String(why),
+      /\/pes (holds a journal, or|was changed meanwhile, or) another copy is made there/)
     const { kvs } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes/'), range_end: base64('/pes0') })
     const found = kvs.map(({ value }: { value: string }) => Buffer.from(value, 'base64').toString())
     assert.deepEqual(found, lines.map(line => `${line} of ${winners[0]}`))
@@ -266,7 +275,8 @@ test('a watch reports records and the marker, not keys between them', { skip: NO
   const marker = (await log.change(undefined, 'a', soonMs()))!
   const taken: (number | 'marker')[] = []
   void log.follow(marker.revision, ({ records, hasMarker }) => {
-    taken.push(records.length, ...hasMarker ? ['marker' as const] : []) // both come in one message where the watch begins late
+    // both come in one message where the watch begins late
+    taken.push(records.length, ...hasMarker ? ['marker' as const] : [])
   }, new AbortController().signal).catch(() => {})
   const other = new EtcdLog(client, '/pes.new')
   const otherMarker = (await other.change(undefined, 'a', soonMs()))!

@@ -39,7 +39,10 @@ for (const [what, isFine, history] of HISTORIES) {
 
 type Flaw = 'none' | 'stale read' | 'update made again' | 'create made again' | 'create lost'
 
-/** A service in a few lines, with a mistake in one of ten requests: a loaded machine makes few in a round; gives its address. */
+/**
+ * A service in a few lines, with a mistake in one of ten requests: a loaded machine makes few in a round; gives its
+ * address.
+ */
 async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
   const entries: string[] = [FIELDS.password, FIELDS.password]
   const before = [...entries]

@@ -5,7 +5,8 @@ import { describe, test } from 'node:test'
 import { Accounts } from '../../src/store/accounts.ts'
 import { done, refused } from '../support/admin.ts'
 import { etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { assertCreatedOnce, assertEqual, assertLinearizable, faultOf, FIELDS, flagsOf, runClients, startInstances, until } from '../support/instances.ts'
+import { assertCreatedOnce, assertEqual, assertLinearizable, faultOf, FIELDS, flagsOf, runClients, startInstances,
+  until } from '../support/instances.ts'
 import { send, startService } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
@@ -58,13 +59,15 @@ describe('an outage', { concurrency: true }, () => {
     assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).status, 200)
     assert.ok(performance.now() - againMs < 3_500, 'a stale read does not wait while it is known that etcd is gone')
     assert.match(strict.service.store.journal.status().fault!, /^the journal cannot be reached: /)
-    const unasked = await Promise.all(['livez', 'healthz', 'openapi.json', 'metrics'].map(async path => (await fetch(`${strict.url}/${path}`)).status))
+    const unasked = await Promise.all(['livez', 'healthz', 'openapi.json', 'metrics'].map(async path =>
+      (await fetch(`${strict.url}/${path}`)).status))
     assert.deepEqual(unasked, [200, 503, 200, 200], 'what tells nothing of the journal needs no etcd')
     members[0]!.start()
     members[1]!.resume()
     while ((await send(strict.url, 'GET', '/api/getPassword/1')).status !== 200) await pause(50)
     assert.equal((await send(strict.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
-    while (stale.service.store.journal.status().fault !== undefined) await pause(50) // until then it answers what it knows
+    // until then it answers what it knows
+    while (stale.service.store.journal.status().fault !== undefined) await pause(50)
     await assertEqual([strict, stale])
     for (const { warnings } of [strict, stale]) { // what was missing with the key file is said before
       const [began, ended, ...more] = warnings.filter(line => /^the journal takes/.test(line))
@@ -85,12 +88,15 @@ describe('an outage', { concurrency: true }, () => {
     const known = await issue()
     const stale = await startService(t, { ...await flagsOf(t, proxy.url, secret), auth: 'bearer', 'stale-reads': 'on' })
     const ask = async (path: string, token: string): Promise<number> =>
-      (await fetch(`${stale.url}/api/${path}`, { method: path === 'logout' ? 'POST' : 'GET', headers: { Authorization: `Bearer ${token}` } })).status
+      (await fetch(`${stale.url}/api/${path}`, { method: path === 'logout' ? 'POST' : 'GET',
+        headers: { Authorization: `Bearer ${token}` } })).status
     proxy.treat = () => 'request lost'
-    assert.equal((await send(stale.url, 'POST', '/api/login', { email, password })).status, 500, 'it may have been done')
+    assert.equal((await send(stale.url, 'POST', '/api/login', { email, password })).status, 500,
+      'it may have been done')
     const fresh = await issue()
     proxy.isCut = true
-    assert.deepEqual(await Promise.all([ask('listPassword', known), ask('listPassword', fresh), ask('logout', known)]), [404, 503, 500])
+    assert.deepEqual(await Promise.all([ask('listPassword', known), ask('listPassword', fresh), ask('logout', known)]),
+      [404, 503, 500])
     proxy.isCut = false
     proxy.treat = () => 'passed'
     await until(() => faultOf(stale) === undefined)

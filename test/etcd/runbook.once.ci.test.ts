@@ -19,14 +19,16 @@ const NO_ETCD = etcdMissing()
 
 /** Copies the journal in etcd to where a folder's journal is; gives what is said of it. */
 async function backup(folder: string, at: string): Promise<string> {
-  const { code, out, error } = await admin(folder, `journal backup ${join(folder, 'journal.jsonl')} --journal etcd ${at}`)
+  const { code, out, error } = await admin(folder, `journal backup ${join(folder,
+    'journal.jsonl')} --journal etcd ${at}`)
   assert.equal(code, 0, error)
   return out
 }
 
 describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () => {
   for (const isForgotten of [false, true]) {
-    test(isForgotten ? 'with an instance forgotten, which loses nothing' : 'with all instances stopped', { skip: NO_ETCD },
+    test(isForgotten ? 'with an instance forgotten, which loses nothing' : 'with all instances stopped',
+      { skip: NO_ETCD },
       async t => {
         const { endpoints } = await startCluster(t)
         const at = `--etcd-endpoints ${endpoints}`
@@ -57,9 +59,11 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
         const { kvs } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.'), range_end: base64('/pes1') })
         assert.equal(kvs, undefined)
         const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints }
-        await assert.rejects(startService(t, { ...flags, data: one!.folder }), failure('journal-missing', /no key \/pes\.key/))
+        await assert.rejects(startService(t, { ...flags, data: one!.folder }),
+          failure('journal-missing', /no key \/pes\.key/))
         const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
-        assert.match(moved.warnings.join('\n'), /the service uses the journal \/pes-2 in etcd, and not .*journal\.jsonl\./)
+        assert.match(moved.warnings.join('\n'),
+          /the service uses the journal \/pes-2 in etcd, and not .*journal\.jsonl\./)
         assert.equal((await send(moved.url, 'GET', '/api/listPassword')).text, listed)
         assert.equal(await create(moved), 200)
       })
@@ -69,13 +73,15 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
 test('no journal is made or copied to a prefix that is not clean, and none is removed with what is not its own', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const at = `--etcd-endpoints ${endpoints}`
-  const put = (key: string): Promise<unknown> => callEtcd(endpoints, '/v3/kv/put', { key: base64(key), value: base64('theirs') })
+  const put = (key: string): Promise<unknown> => callEtcd(endpoints, '/v3/kv/put',
+    { key: base64(key), value: base64('theirs') })
   const [one] = await startInstances(t, endpoints, 1)
   for (let i = 0; i < 5; i++) assert.equal(await create(one!), 200)
   await one!.service.close()
   await put('/pes/0config')
   await done(one!.folder, `journal close ${at}`)
-  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1, /\/pes lacks records, or has keys of another program among its 6/)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1,
+    /\/pes lacks records, or has keys of another program among its 6/)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/0config') })
   assert.equal(await done(one!.folder, `journal remove /pes --from etcd --yes ${at}`), '/pes: 5 records removed\n')
 
@@ -84,7 +90,8 @@ test('no journal is made or copied to a prefix that is not clean, and none is re
   await refused(one!.folder, `journal remove /other --from etcd --yes ${at}`, 1, why)
   await refused(one!.folder, `init --journal etcd --etcd-prefix /other ${at}`, 1, why)
   const folder = await initialized(t)
-  await refused(folder, `journal copy --to etcd --etcd-prefix /other ${at}`, 1, /\/other holds other keys; nothing was copied/)
+  await refused(folder, `journal copy --to etcd --etcd-prefix /other ${at}`, 1,
+    /\/other holds other keys; nothing was copied/)
 })
 
 test('records whose marker is gone or damaged are removed by nobody', { skip: NO_ETCD }, async t => {
@@ -94,9 +101,11 @@ test('records whose marker is gone or damaged are removed by nobody', { skip: NO
   for (let i = 0; i < 3; i++) assert.equal(await create(one!), 200)
   await one!.service.close()
   await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: base64('PRECIOUS') })
-  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 3, /the value of \/pes\.key in etcd is no marker/)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 3,
+    /the value of \/pes\.key in etcd is no marker/)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
-  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1, /no key \/pes\.key; but 3 keys where its records would be: if they are records, put the name/)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1,
+    /no key \/pes\.key; but 3 keys where its records would be: if they are records, put the name/)
   assert.equal(await new Rival(endpoints, readSecret(one!.folder)).count(), 3)
 })
 
@@ -141,7 +150,8 @@ test('records that are gone while the marker is left are no empty journal', { sk
   await refused(flags['data']!, `journal close ${at}`, 3, why)
   const { kvs: [{ value }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.key') })
   assert.match(Buffer.from(value, 'base64').toString(), / begun$/)
-  assert.equal(await done(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`), '/pes: 0 records removed\n')
+  assert.equal(await done(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`),
+    '/pes: 0 records removed\n')
   assert.match(await done(flags['data']!, `init ${at}`), /^journal \/pes \(made, empty\)/)
 })
 
@@ -162,7 +172,8 @@ test('a closed journal is opened again as what it was: empty, or one whose recor
   const { code, error } = await admin(data, `journal verify --journal etcd ${at}`)
   assert.deepEqual([code, /the service takes no more changes: .*\/pes is closed since/.test(error)], [1, true], error)
   for (const _ of [1, 2]) await refused(data, `key rotate --journal etcd ${at}`, 1, /\/pes is closed since/)
-  await refused(await initialized(t), `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
+  await refused(await initialized(t), `journal copy --to etcd ${at}`, 1,
+    /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
   await done(data, `journal reopen ${at}`)
   assert.deepEqual([await create(one), faultOf(one)], [200, undefined])
   await one.service.close()
@@ -174,11 +185,13 @@ test('a closed journal is opened again as what it was: empty, or one whose recor
   await done(file, 'entry add --system s --user u --password-stdin', 'p')
   await done(file, `journal copy --to etcd --etcd-prefix /copied ${at}`)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/copied/'), range_end: base64('/copied0') })
-  await assert.rejects(startService(t, { ...flags, data: file, 'etcd-prefix': '/copied' }), failure('journal-damaged', /and its marker says that it had/))
+  await assert.rejects(startService(t, { ...flags, data: file, 'etcd-prefix': '/copied' }),
+    failure('journal-damaged', /and its marker says that it had/))
 })
 
 test('an etcd that is full is left by a backup, whose head lets the journal be removed', { skip: NO_ETCD }, async t => {
-  const { endpoints, members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(4 * 1024 * 1024)] })
+  const { endpoints, members: [member] } = await startCluster(t,
+    { args: ['--quota-backend-bytes', String(4 * 1024 * 1024)] })
   const [one] = await startInstances(t, endpoints, 1)
   assert.equal(await create(one!), 200)
   const at = `--etcd-endpoints ${endpoints}`
@@ -186,8 +199,10 @@ test('an etcd that is full is left by a backup, whose head lets the journal be r
   await one!.service.close()
   await refused(one!.folder, `journal close ${at}`, 1, /space exceeded: compact and defragment it, or raise --quota/)
   const remove = `journal remove /pes --from etcd --yes ${at}`
-  await refused(one!.folder, remove, 1, /\/pes is in use, 1 records, .* if etcd is full, make a backup and give its head/)
-  await refused(one!.folder, `${remove} --head ${'0'.repeat(64)}`, 1, /does not end with a head given by --head; close it first/)
+  await refused(one!.folder, remove, 1,
+    /\/pes is in use, 1 records, .* if etcd is full, make a backup and give its head/)
+  await refused(one!.folder, `${remove} --head ${'0'.repeat(64)}`, 1,
+    /does not end with a head given by --head; close it first/)
   const [, head] = /head ([0-9a-f]{64})/.exec(await backup(one!.folder, at))!
   assert.equal(await done(one!.folder, `${remove} --head ${head}`), '/pes: 1 records removed\n')
   const alone = await startService(t, { data: one!.folder })
@@ -203,7 +218,8 @@ test('what is ended by a signal, or gets no answer, says what state it leaves, a
     ['copy --to etcd', 'the copy may not be whole: then no instance takes it, and the same command starts it over'],
     ['close', '/pes may be closed, or not: journal verify says so, and the same command may be repeated'],
     ['reopen', '/pes may be open again, or not: journal verify says so, and the same command may be repeated'],
-    ['remove /pes --from etcd --yes', '/pes may be removed, or not: journal verify says so, and the same command may be repeated']
+    ['remove /pes --from etcd --yes',
+      '/pes may be removed, or not: journal verify says so, and the same command may be repeated']
   ] as const
   const isChange = (body: Buffer): boolean => /request_(put|delete_range)/.test(String(body))
   for (const [words, state] of rows) {
@@ -244,7 +260,8 @@ test('nothing is copied beside a service, also where that has cut off the first 
   t.after(() => service.close())
   for (let tries = 1; tries <= 2; tries++) {
     const { code, error } = await admin(folder, 'journal copy --to etcd')
-    assert.deepEqual([code, /ECONNRESET|socket hang up|stop it first|cut the connection|another version/.test(error)], [1, true], error)
+    assert.deepEqual([code, /ECONNRESET|socket hang up|stop it first|cut the connection|another version/.test(error)],
+      [1, true], error)
   }
 })
 

@@ -70,7 +70,8 @@ test('instances that write at the same pace ask etcd about once for each change'
     shares.push((requests() - before) / 100)
   }
   t.diagnostic(`requests for each change: ${shares.join()}`)
-  assert.ok(Math.min(...shares) < 1.7, shares.join()) // three without their order; on a busy machine it is lost at times
+  // three without their order; on a busy machine it is lost at times
+  assert.ok(Math.min(...shares) < 1.7, shares.join())
 })
 
 const TURNS = { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') }
@@ -86,7 +87,8 @@ test('turns that are not taken delay the others once, all at the same time, and 
     const beganMs = performance.now()
     assert.deepEqual(await Promise.all([create(one), create(other)]), [200, 200])
     assert.ok(performance.now() - beganMs < 4_500)
-    for (const endMs = performance.now() + 10_000; await turns() !== undefined && performance.now() < endMs;) await pause(50)
+    for (const endMs = performance.now() + 10_000; await turns() !== undefined &&
+      performance.now() < endMs;) await pause(50)
     assert.equal(await turns(), undefined, 'no turn is left')
   }
   await assertEqual([one, other])

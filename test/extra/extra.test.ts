@@ -30,7 +30,8 @@ async function filled(t: TestContext, flags: Record<string, string> = {}): Promi
   return started
 }
 
-function timeOf({ store }: Started['service'], id: number): string { return new Date(store.state.deletions.get(id)!.ms).toISOString() }
+function timeOf({ store }: Started['service'],
+  id: number): string { return new Date(store.state.deletions.get(id)!.ms).toISOString() }
 
 test('without EXTRA_ROUTES=on there is none of them', async t => {
   const { url } = await startService(t)
@@ -49,19 +50,23 @@ test('a deleted entry is listed and restored, and its history read, newest first
     { passwords: [{ id: 2, sistema: 's', usuario: 'u', status: 0, deleted: timeOf(service, 2) }], status: 200 })
   const old = await fetch(`${url}/api/restorePassword/2`, { method: 'POST', headers: { 'If-Match': '"0"' } })
   assert.deepEqual([old.status, service.store.state.entries.get(2)?.status], [412, 0])
-  assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json, { message: 'contraseña restaurada', status: 200 })
+  assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json,
+    { message: 'contraseña restaurada', status: 200 })
   assert.equal(service.store.state.entries.get(2)?.status, 1)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json, { passwords: [], status: 200 })
   const { history } = (await send(url, 'GET', '/api/historyPassword/2')).json
-  assert.deepEqual(history.map(({ change, fields, by }: { change: string, fields: object, by: unknown }) => [change, fields, by]), [
+  assert.deepEqual(history.map(({ change, fields, by }: { change: string, fields: object, by: unknown }) => [change,
+    fields, by]), [
     ['restored', [], null], ['deleted', [], null], ['updated', ['password'], null],
     ['created', ['password', 'sistema', 'usuario'], null]
   ])
-  const former = await Promise.all(history.map(({ version }: { version: number }) => send(url, 'GET', `/api/formerPassword/2/${version}`)))
+  const former = await Promise.all(history.map(({ version }: { version: number }) =>
+    send(url, 'GET', `/api/formerPassword/2/${version}`)))
   assert.deepEqual(former.map(({ json }) => json), [
     {}, {}, { password: 'second' }, { password: 'first', sistema: 's', usuario: 'u' }
   ].map(fields => ({ fields, status: 200 })))
-  assert.deepEqual(history.map(({ version }: { version: number }) => version), [4, 3, 2, 1], 'they tell nothing of other entries')
+  assert.deepEqual(history.map(({ version }: { version: number }) => version), [4, 3, 2, 1],
+    'they tell nothing of other entries')
   for (const version of ['5', '999', 'x', '0']) {
     assert.deepEqual((await send(url, 'GET', `/api/formerPassword/2/${version}`)).json, UNKNOWN, version)
   }
@@ -76,9 +81,11 @@ test('a deleted entry is listed and restored, and its history read, newest first
 })
 
 test('a history names who has created, changed, deleted and restored an entry', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on', journal: 'file' }, { [ANA]: ['*'], 'eva@example.org': ['*'] })
+  const started = await startProtected(t, { 'extra-routes': 'on', journal: 'file' },
+    { [ANA]: ['*'], 'eva@example.org': ['*'] })
   const token = await tokenOf(started)
-  const ask = (method: string, path: string, body?: object): Promise<any> => call(t, started.url, method, path, { token, ...body && { body } })
+  const ask = (method: string, path: string, body?: object): Promise<any> =>
+    call(t, started.url, method, path, { token, ...body && { body } })
   await ask('POST', '/api/createPassword', { sistema: 's', usuario: 'u', password: 'p' })
   await ask('POST', '/api/updatePassword/1', { password: 'q' })
   await ask('POST', '/api/deletePassword/1')
@@ -89,7 +96,8 @@ test('a history names who has created, changed, deleted and restored an entry', 
   const other = await tokenOf(started, 'eva@example.org')
   await started.service.accounts!.removeUser(ANA)
   const later = await call(t, started.url, 'GET', '/api/historyPassword/1', { token: other })
-  assert.deepEqual(later.json.history.map(({ by }: { by: string }) => by), ['#1', '#1', '#1', '#1'], 'a removed user is a number')
+  assert.deepEqual(later.json.history.map(({ by }: { by: string }) => by), ['#1', '#1', '#1', '#1'],
+    'a removed user is a number')
 })
 
 test('a journal in memory has no history', async t => {
@@ -99,8 +107,10 @@ test('a journal in memory has no history', async t => {
 
 test('one history is read at a time, and others are answered meanwhile', async t => {
   const { url, service } = await filled(t)
-  await Promise.all(Array.from({ length: 5_000 }, (_, i) => createEntry(service.store, { sistema: `${i}`, usuario: 'u', password: 'p' }, null)))
-  const asked = ['/api/historyPassword/1', '/api/historyPassword/2', '/api/getPassword/1'].map(path => send(url, 'GET', path))
+  await Promise.all(Array.from({ length: 5_000 }, (_, i) =>
+    createEntry(service.store, { sistema: `${i}`, usuario: 'u', password: 'p' }, null)))
+  const asked = ['/api/historyPassword/1', '/api/historyPassword/2', '/api/getPassword/1'].map(path =>
+    send(url, 'GET', path))
   const order: number[] = []
   asked.forEach((one, i) => { void one.then(() => order.push(i)) })
   const [first, second, get] = await Promise.all(asked)
@@ -116,7 +126,8 @@ test('each asks for an ability of its own, and counts against the rate limit', a
     const without = { token: await tokenOf(started, ANA, ['password:read']), body }
     assert.equal((await call(t, started.url, method, path)).status, 401, operation)
     assert.equal((await call(t, started.url, method, path, without)).status, 403, operation)
-    assert.equal((await call(t, started.url, method, path, { token: await tokenOf(started, ANA, [ability]), body })).status, 200, operation)
+    assert.equal((await call(t, started.url, method, path,
+      { token: await tokenOf(started, ANA, [ability]), body })).status, 200, operation)
   }
   const limited = await startService(t, { 'extra-routes': 'on', 'rate-limit': '1' })
   await send(limited.url, 'GET', '/api/deletedPasswords')
@@ -125,13 +136,16 @@ test('each asks for an ability of its own, and counts against the rate limit', a
 
 test('what ABILITIES says of deletedPasswords holds for both of its paths, unless the second one is named too', async t => {
   for (const [abilities, expected] of [
-    ['deletedPasswords=vault:trash', [403, 403]], ['deletedPasswords=password:read', [200, 200]], ['deletedPasswords=any', [200, 200]],
-    ['olderDeletedPasswords=password:read', [403, 200]], ['olderDeletedPasswords=vault:trash,deletedPasswords=any', [200, 403]]
+    ['deletedPasswords=vault:trash', [403, 403]], ['deletedPasswords=password:read', [200, 200]],
+    ['deletedPasswords=any', [200, 200]],
+    ['olderDeletedPasswords=password:read', [403, 200]],
+    ['olderDeletedPasswords=vault:trash,deletedPasswords=any', [200, 403]]
   ] as const) {
     const started = await startProtected(t, { 'extra-routes': 'on', abilities })
     await createEntry(started.service.store, { sistema: 's', usuario: 'u', password: 'p' }, null)
     const token = await tokenOf(started, ANA, ['password:read'])
-    const answers = await Promise.all(['', '/1'].map(rest => call(t, started.url, 'GET', `/api/deletedPasswords${rest}`, { token })))
+    const answers = await Promise.all(['', '/1'].map(rest =>
+      call(t, started.url, 'GET', `/api/deletedPasswords${rest}`, { token })))
     assert.deepEqual(answers.map(({ status }) => status), expected, abilities)
   }
 })
@@ -144,9 +158,11 @@ test('the deleted entries are as many as a mebibyte takes, and one at least; old
     await deleteEntry(store, id, null)
   }
   const deleted = await send(url, 'GET', '/api/deletedPasswords')
-  assert.deepEqual(deleted.json.passwords.map(({ id }: { id: number }) => id), Array.from({ length: 17 }, (_, i) => 30 - i))
+  assert.deepEqual(deleted.json.passwords.map(({ id }: { id: number }) => id),
+    Array.from({ length: 17 }, (_, i) => 30 - i))
   const older = await send(url, 'GET', '/api/deletedPasswords/14')
-  assert.deepEqual(older.json.passwords.map(({ id }: { id: number }) => id), Array.from({ length: 13 }, (_, i) => 13 - i))
+  assert.deepEqual(older.json.passwords.map(({ id }: { id: number }) => id),
+    Array.from({ length: 13 }, (_, i) => 13 - i))
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords/1')).json, { passwords: [], status: 200 })
   for (const id of ['0', '31', '999999999999999', 'x', '-1']) {
     assert.deepEqual((await send(url, 'GET', `/api/deletedPasswords/${id}`)).json, UNKNOWN, id)
@@ -162,7 +178,8 @@ test('a history has so many changes, so much text and so much time; of a longer 
   const journal = store.journal as DurableJournal
   const read = (id: number, given: object = {}, nowMs = (): number => 0): Promise<readonly Change[] | undefined> =>
     historyReader({ ...journal, location: () => ({ ...journal.location(), ...given }) }, nowMs)(id)
-  await Promise.all(Array.from({ length: 2 }, () => createEntry(store, { sistema: 's', usuario: 'u', password: 'p' }, null)))
+  await Promise.all(Array.from({ length: 2 }, () => createEntry(store, { sistema: 's', usuario: 'u', password: 'p' },
+    null)))
   await Promise.all(Array.from({ length: 600 }, (_, i) => updateEntry(store, 1, { password: `${i}` }, null)))
   for (let i = 0; i < 30; i++) await updateEntry(store, 2, { password: `${i}`.padEnd(100_000, 'x') }, null)
   const [many, long] = [await read(1), await read(2)]

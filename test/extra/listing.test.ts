@@ -52,7 +52,8 @@ test('the list has what each active entry is for, and no secret; an empty store 
 })
 
 test('who may read all passwords learns how many others are the same, and nobody else does', async t => {
-  const users = { [ANA]: ['password:read', 'password:create'], 'bea@example.org': ['entry:list', 'password:create'], 'cid@example.org': ['password:create'] }
+  const users = { [ANA]: ['password:read', 'password:create'], 'bea@example.org': ['entry:list', 'password:create'],
+    'cid@example.org': ['password:create'] }
   const { url, service } = await startProtected(t, FLAGS, users)
   for (const password of ['same', 'other', 'same', 'same']) await createEntry(service.store, fields(password), null)
   await deleteEntry(service.store, 4, null)
@@ -74,7 +75,8 @@ test('who may read all passwords learns how many others are the same, and nobody
 })
 
 test('ABILITIES can ask for another ability, and for exactly that', async t => {
-  const { url, service } = await startProtected(t, { ...FLAGS, abilities: 'listEntries=x' }, { [ANA]: ['password:read'], 'bea@example.org': ['x'] })
+  const { url, service } = await startProtected(t, { ...FLAGS, abilities: 'listEntries=x' },
+    { [ANA]: ['password:read'], 'bea@example.org': ['x'] })
   const statuses: number[] = []
   for (const email of [ANA, 'bea@example.org']) {
     statuses.push((await listed(url, (await service.accounts!.issue(email, undefined, undefined))!.token)).status)
@@ -127,7 +129,8 @@ test('changed is when the password was set: no other edit moves it, and compacti
   await createEntry(store, fields('p'), null)
   const created = changed(1)
   assert.equal(created, wallMs)
-  for (const change of [{ usuario: 'new' }, { url: 'https://x/' }, { notas: 'n' }, { password: 'p' }]) await updateEntry(store, 1, change, null)
+  for (const change of [{ usuario: 'new' }, { url: 'https://x/' }, { notas: 'n' },
+    { password: 'p' }]) await updateEntry(store, 1, change, null)
   await deleteEntry(store, 1, null)
   assert.equal(changed(1), created)
   await updateEntry(store, 1, { password: 'second', usuario: 'x' }, null)
@@ -149,7 +152,8 @@ test('the second entry with a password, or the last but one that had it, changes
   const store = memoryStore()
   const list = listOf(store)
   const counts = async (): Promise<unknown> => {
-    const rows = JSON.parse((await list('reused')).bytes.toString()) as { readonly id: number, readonly reused?: number }[]
+    const rows = JSON.parse((await list('reused')).bytes.toString()) as { readonly id: number,
+      readonly reused?: number }[]
     return rows.flatMap(({ id, reused }) => reused === undefined ? [] : [[id, reused]])
   }
   for (let n = 1; n <= LIST_PAGE_ENTRIES + 2; n++) await createEntry(store, fields(`${n}`), null)
@@ -180,7 +184,8 @@ test('whatever changes, both forms are what a look at every entry gives', async 
       else await deleteEntry(store, id, null)
     }
     const active = [...entries.entries()].filter(({ status }) => status === 1)
-    const expected = (showsReused: boolean): unknown => active.map(({ id, sistema, usuario, url, status, password }) => {
+    const expected = (showsReused: boolean): unknown =>
+      active.map(({ id, sistema, usuario, url, status, password }) => {
       const reused = active.filter(one => one.password === password).length - 1
       return JSON.parse(JSON.stringify({
         id, sistema, usuario, url, status, changed: new Date(entries.changedMs(id)!).toISOString(),
@@ -195,8 +200,10 @@ test('whatever changes, both forms are what a look at every entry gives', async 
 
 test('a large list comes compressed to who takes gzip, and as it is to anybody else; each has a tag of its own', async t => {
   const { url, service: { store } } = await startService(t, FLAGS)
-  const get = (accept: string | undefined, known: string = '', method: string = 'GET'): Promise<RawAnswer> => ask(t, url,
-    message(method, LIST, undefined, [...accept === undefined ? [] : [`Accept-Encoding: ${accept}`], `If-None-Match: ${known}`]))
+  const get = (accept: string | undefined, known: string = '', method: string = 'GET'): Promise<RawAnswer> =>
+    ask(t, url,
+    message(method, LIST, undefined, [...accept === undefined ? [] : [`Accept-Encoding: ${accept}`],
+      `If-None-Match: ${known}`]))
   await createEntry(store, fields('p'), null)
   const small = await get('gzip')
   assert.deepEqual([small.headers['content-encoding'], small.headers['vary']], [undefined, 'Accept-Encoding'])
@@ -204,27 +211,32 @@ test('a large list comes compressed to who takes gzip, and as it is to anybody e
   const plain = await get(undefined)
   for (const accept of ['', 'br', 'gzip;q=0', 'gzip;q=0.000, br', '*;q=0', 'identity', 'xgzip']) {
     const { headers, body } = await get(accept)
-    assert.deepEqual([headers['content-encoding'], headers['etag'], headers['vary']], [undefined, plain.headers['etag'], 'Accept-Encoding'], accept)
+    assert.deepEqual([headers['content-encoding'], headers['etag'], headers['vary']],
+      [undefined, plain.headers['etag'], 'Accept-Encoding'], accept)
     assert.ok(body.equals(plain.body))
   }
   const packed = await get('gzip')
   for (const accept of ['gzip', 'GZIP ; q=0.1', '*', 'gzip, deflate, br, zstd']) {
     const { headers, body } = await get(accept)
-    assert.deepEqual([headers['content-encoding'], headers['etag'], headers['vary']], ['gzip', packed.headers['etag'], 'Accept-Encoding'], accept)
+    assert.deepEqual([headers['content-encoding'], headers['etag'], headers['vary']],
+      ['gzip', packed.headers['etag'], 'Accept-Encoding'], accept)
     assert.equal(headers['content-length'], String(body.length))
     assert.ok(gunzipSync(body).equals(plain.body) && body.length * 4 < plain.body.length)
   }
   const [plainTag = '', packedTag = ''] = [plain.headers['etag'], packed.headers['etag']]
   assert.notEqual(packedTag, plainTag)
   for (const [accept, known, status] of [
-    ['gzip', packedTag, 304], ['gzip', `W/${packedTag}`, 304], ['gzip', plainTag, 200], ['br', plainTag, 304], ['br', packedTag, 200]
+    ['gzip', packedTag, 304], ['gzip', `W/${packedTag}`, 304], ['gzip', plainTag, 200], ['br', plainTag, 304],
+    ['br', packedTag, 200]
   ] as const) {
     const answer = await get(accept, known)
     assert.deepEqual([answer.status, answer.headers['vary']], [status, 'Accept-Encoding'], `${accept} ${known}`)
-    if (status === 304) assert.deepEqual([answer.headers['etag'], answer.headers['content-encoding'], answer.body.length], [known.replace('W/', ''), undefined, 0])
+    if (status === 304) assert.deepEqual([answer.headers['etag'], answer.headers['content-encoding'],
+      answer.body.length], [known.replace('W/', ''), undefined, 0])
   }
   const head = await get('gzip', '', 'HEAD')
-  for (const name of ['content-encoding', 'content-length', 'etag', 'vary']) assert.equal(head.headers[name], packed.headers[name], name)
+  for (const name of ['content-encoding', 'content-length', 'etag', 'vary']) assert.equal(head.headers[name],
+    packed.headers[name], name)
   assert.equal(head.body.length, 0)
   await updateEntry(store, 1, { usuario: 'new' }, null)
   assert.match(gunzipSync((await get('gzip', packedTag)).body).toString(), /"usuario":"new"/)
@@ -235,17 +247,22 @@ test('a field that is a list may come in several lines; any other that is known 
   for (let n = 0; n < 200; n++) await createEntry(store, fields(`secret ${n}`), null)
   const asked = (method: string, path: string, ...lines: string[]): Promise<RawAnswer> =>
     ask(t, url, message(method, path, method === 'POST' ? '{}' : undefined, lines))
-  const [list, entry] = [(await asked('GET', LIST)).headers['etag'], (await asked('GET', '/api/getPassword/1')).headers['etag']]
+  const [list, entry] = [(await asked('GET', LIST)).headers['etag'],
+    (await asked('GET', '/api/getPassword/1')).headers['etag']]
   const [first, second] = ['X-Forwarded-For: 192.0.2.1', 'X-Forwarded-For: 192.0.2.2']
   assert.equal((await asked('GET', LIST, 'If-None-Match: "a"', `If-None-Match: ${list}`, first)).status, 304)
-  assert.equal((await asked('GET', LIST, 'Accept-Encoding: br', 'Accept-Encoding: gzip', first)).headers['content-encoding'], 'gzip')
+  assert.equal((await asked('GET', LIST, 'Accept-Encoding: br', 'Accept-Encoding: gzip',
+    first)).headers['content-encoding'], 'gzip')
   assert.equal((await asked('POST', '/api/updatePassword/1', 'If-Match: "a"', `If-Match: ${entry}`, first)).status, 200)
   assert.equal((await asked('GET', LIST, first)).status, 429)
-  assert.equal((await asked('GET', LIST, first, second)).headers['x-ratelimit-remaining'], '2', 'the last one is the nearest')
+  assert.equal((await asked('GET', LIST, first, second)).headers['x-ratelimit-remaining'], '2',
+    'the last one is the nearest')
   assert.equal((await asked('GET', LIST, 'Upgrade: a', 'Upgrade: b', second)).status, 200)
-  const single = ['Origin', 'Authorization', 'Content-Type', 'Content-Encoding', 'Expect', 'X-Forwarded-Proto', 'Sec-Fetch-Site']
+  const single = ['Origin', 'Authorization', 'Content-Type', 'Content-Encoding', 'Expect', 'X-Forwarded-Proto',
+    'Sec-Fetch-Site']
   for (const [n, name] of single.entries()) {
-    assert.equal((await asked('GET', LIST, `${name}: a`, `${name}: a`, `X-Forwarded-For: 198.51.100.${n}`)).status, 400, name)
+    assert.equal((await asked('GET', LIST, `${name}: a`, `${name}: a`, `X-Forwarded-For: 198.51.100.${n}`)).status, 400,
+      name)
   }
 })
 
@@ -288,7 +305,8 @@ test('a url or notas of another type is refused, on create and on update, by the
     for (const wrong of [1, true, [], {}]) {
       const { status, json } = await send(url, 'POST', `/api/${path}`, fields('p', { url: wrong, notas: wrong }))
       const errors = { url: ['The url field must be a string.'], notas: ['The notas field must be a string.'] }
-      assert.deepEqual([status, json], [400, { message: 'Invalid data', errors, status: 400 }], `${path} ${JSON.stringify(wrong)}`)
+      assert.deepEqual([status, json], [400, { message: 'Invalid data', errors, status: 400 }],
+        `${path} ${JSON.stringify(wrong)}`)
     }
   }
 })

@@ -44,7 +44,8 @@ test('the secret of codes is in no answer of any route, and each that changes it
   assert.equal(new Set(tags).size, 3)
   assert.equal(tags[3], tags[0], 'cleared, the entry is as it was')
   await ask('POST', 'createPassword', { ...FIELDS, otp: OTP, notas: 'n' })
-  for (const path of ['listPassword', 'getPassword/2', 'listEntries', 'historyPassword/1', 'historyPassword/2', 'oneTimeCode/2']) await ask('GET', path)
+  for (const path of ['listPassword', 'getPassword/2', 'listEntries', 'historyPassword/1', 'historyPassword/2',
+    'oneTimeCode/2']) await ask('GET', path)
   await ask('POST', 'deletePassword/2')
   for (const path of ['deletedPasswords', 'deletedPasswords/3', 'getPassword/2']) await ask('GET', path)
   for (const secret of [OTP, 'MZXW6YTBOI']) assert.ok(answers.every(text => !text.includes(secret)), secret)
@@ -94,7 +95,8 @@ test('what is no secret of codes is refused in a create and an update, and chang
       assert.deepEqual([status, json.errors], [400, INVALID], `${path} ${otp}`)
     }
   }
-  assert.deepEqual((await send(url, 'POST', '/api/updatePassword/1', { otp: 5 })).json.errors, { otp: ['The otp field must be a string.'] })
+  assert.deepEqual((await send(url, 'POST', '/api/updatePassword/1', { otp: 5 })).json.errors,
+    { otp: ['The otp field must be a string.'] })
   assert.deepEqual((await send(url, 'GET', '/api/listPassword')).json, [{ id: 1, ...FIELDS, status: 1 }])
   assert.equal((await send(url, 'GET', '/api/oneTimeCode/1')).status, 200)
 })

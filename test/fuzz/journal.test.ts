@@ -92,7 +92,8 @@ async function tryOne(
     assert.ok(error instanceof Failure, String(error))
     if (bytes.length === 0 && error.code === 'journal-missing') return [error.code]
     assert.ok(error.code === 'key-unknown' || error.code === 'journal-damaged', error.message)
-    const says = error.code === 'key-unknown' ? /, line \d+ needs key [0-9a-f]{8}(; the key file has [0-9a-f, ]+)?$/ : /, line \d+ at byte \d+: .+$/
+    const says = error.code === 'key-unknown' ? /, line \d+ needs key [0-9a-f]{8}(; the key file has [0-9a-f, ]+)?$/
+      : /, line \d+ at byte \d+: .+$/
     assert.match(error.message, says)
     assert.deepEqual(snapshot(folder), before, 'a refusal changes nothing')
     return [error.code]
@@ -129,7 +130,8 @@ for (const isOneKey of [true, false]) {
     const lines = referenceLines(older, [...data.slice(0, 4).map(one => [one]), data.slice(4)])
     const others = isOneKey
       ? [original(older, 'c', random), { lines, bytes: bytesOf(lines), data }]
-      : [newer, foreign, (line: number) => line < 5 ? older : newer].map((secret, i) => original(secret, 'bcd'[i]!, random))
+      : [newer, foreign, (line: number) => line < 5 ? older : newer].map((secret, i) =>
+        original(secret, 'bcd'[i]!, random))
     writeKeys(folder, older, newer)
     await tryAll(t, folder, random, [first, ...others], isOneKey)
   })

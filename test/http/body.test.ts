@@ -57,7 +57,8 @@ test('whatever becomes of a body, its room is given back: more come, one after t
   let taken = (): void => {}
   const listener = await listen({ host: '127.0.0.1', port: 0 }, (asked, response) => {
     asked.once('data', () => taken())
-    void readBody(asked, body.length).then(({ length }) => response.end(`${length}`), ({ status }: Reply) => response.end(`${status}`))
+    void readBody(asked, body.length).then(({ length }) => response.end(`${length}`), ({ status }: Reply) =>
+      response.end(`${status}`))
   })
   atEnd(t, () => listener.close(0))
   const post = async (sent: string): Promise<string> =>

@@ -21,7 +21,8 @@ test('addresses and ranges make a set; one that is malformed makes none', () => 
   }
   const malformed = [
     '', 'localhost', '10.0.0', '10.0.0.256', '010.0.0.1', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '10.0.0.0/-1',
-    '::ffff:10.0.0.0/8', '::ffff:10.0.0.0/95', '::ffff:0:0/96', '::ffff:0.0.0.0/96', '10.0.0.0/8/8', '10.0.0.0/ 8', '10.0.0.0/1e1', ' 10.0.0.1', ':::', '::1/129', '[::1]', '::1/', 'g::', '*', '/8'
+    '::ffff:10.0.0.0/8', '::ffff:10.0.0.0/95', '::ffff:0:0/96', '::ffff:0.0.0.0/96', '10.0.0.0/8/8', '10.0.0.0/ 8',
+    '10.0.0.0/1e1', ' 10.0.0.1', ':::', '::1/129', '[::1]', '::1/', 'g::', '*', '/8'
   ]
   for (const item of malformed) {
     assert.equal(parseAddressSet([item]), undefined, item)
@@ -40,14 +41,17 @@ test('a range of IPv4 addresses holds them also as they are mapped into IPv6', (
 test('a range that is written as mapped into IPv6 is one of IPv4, and no range of IPv6 holds an IPv4 address', () => {
   for (const item of ['::ffff:10.0.0.0/104', '::FFFF:a00:0/104']) {
     const set = setOf(item)
-    const held = ['10.1.2.3', '::ffff:10.1.2.3', '11.1.2.3', '::ffff:11.1.2.3', '::'].map(address => isTrusted(address, set))
+    const held = ['10.1.2.3', '::ffff:10.1.2.3', '11.1.2.3', '::ffff:11.1.2.3', '::'].map(address =>
+      isTrusted(address, set))
     assert.deepEqual(held, [true, true, false, false, false], item)
   }
-  for (const item of ['::ffff:10.1.2.3', '0::ffff:10.1.2.3', '0:0:0::ffff:a01:203', '::ffff:10.1.2.3/128', '::ffff:10.1.2.3%eth0']) {
+  for (const item of ['::ffff:10.1.2.3', '0::ffff:10.1.2.3', '0:0:0::ffff:a01:203', '::ffff:10.1.2.3/128',
+    '::ffff:10.1.2.3%eth0']) {
     assert.deepEqual(['10.1.2.3', '10.1.2.4'].map(address => isTrusted(address, setOf(item))), [true, false], item)
   }
   for (const item of ['::/1', '::/8', '::/80', '::fffe:0:0/95']) {
-    assert.deepEqual(['10.1.2.3', '::ffff:10.1.2.3'].map(address => isTrusted(address, setOf(item))), [false, false], item)
+    assert.deepEqual(['10.1.2.3', '::ffff:10.1.2.3'].map(address => isTrusted(address, setOf(item))), [false, false],
+      item)
   }
 })
 

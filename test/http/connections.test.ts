@@ -27,7 +27,8 @@ const READ_AT_ONCE_BYTES = 64 * 1024
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 /** A bare listener, over TLS where asked; gives its port. */
-async function serve(t: TestContext, handle: Handle, isTls = false, onRefusal?: (status: number) => void): Promise<number> {
+async function serve(t: TestContext, handle: Handle, isTls = false, onRefusal?: (status: number) =>
+  void): Promise<number> {
   return (await listening(t, handle, isTls, onRefusal)).port
 }
 
@@ -140,7 +141,8 @@ for (const isTls of [false, true]) {
       assert.ok(count === 1 || count === 2, `${count} were carried out`)
       const text = (await socket.setEncoding('latin1').toArray()).join('')
       assert.equal(text.match(/\/\d+ (?=HTTP|$)/g)?.join(''), seen)
-      assert.deepEqual(text.match(/Connection: [a-z-]+/g), [...Array(count - 1).fill('Connection: keep-alive'), 'Connection: close'])
+      assert.deepEqual(text.match(/Connection: [a-z-]+/g),
+        [...Array(count - 1).fill('Connection: keep-alive'), 'Connection: close'])
     }
     assert.deepEqual(warned, [])
   })
@@ -293,7 +295,8 @@ test('who ends its side in a body that was refused while it was read is let go a
 test('a client that stays, silent or now and then with a byte, behind an answer that ends its connection is let go', async t => {
   const listener = await listening(t, (_request, response) => respond(response, { status: 200, body: 'x' }, [], true))
   for (const isSilent of [true, false]) {
-    const client = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {}).resume()
+    const client = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true }).on('error',
+      () => {}).resume()
     t.after(() => { client.destroy() })
     client.write(GET)
     await once(client, 'end')
@@ -370,7 +373,8 @@ test('a connection that waits for its next request keeps nothing of the last one
 test('when all places are taken, one that waits for a head gives way: that never asked, the longest waiting first, then idle ones', () => {
   const { connections, accept, ask, answer } = places(6)
   const proxy = accept('fd00::5')
-  const [idle, busy, again, one, two] = Array.from({ length: 5 }, () => accept()) as [Socket, Socket, Socket, Socket, Socket]
+  const [idle, busy, again, one, two] = Array.from({ length: 5 }, () => accept()) as [Socket, Socket, Socket, Socket,
+    Socket]
   answer(again)
   answer(idle)
   answer(again)
@@ -383,7 +387,8 @@ test('when all places are taken, one that waits for a head gives way: that never
     assert.equal(connections.all.size, 6)
   }
   const late = accept()
-  assert.deepEqual([late.destroyed, proxy.destroyed, busy.destroyed], [true, false, false], 'where none waits, the newcomer is refused')
+  assert.deepEqual([late.destroyed, proxy.destroyed, busy.destroyed], [true, false, false],
+    'where none waits, the newcomer is refused')
   proxy.destroy()
 })
 

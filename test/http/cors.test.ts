@@ -30,7 +30,8 @@ test('§5.8 a preflight of a configured origin is 204 with all that the operatio
         assert.equal(headers['access-control-allow-credentials'], 'true')
         const [methods, names] = ['methods', 'headers'].map(what => words(headers[`access-control-allow-${what}`]))
         assert.deepEqual(['get', 'post'].filter(method => !methods!.includes(method)), [])
-        assert.deepEqual(['authorization', 'content-type', 'accept', 'if-match', 'if-none-match'].filter(name => !names!.includes(name)), [])
+        assert.deepEqual(['authorization', 'content-type', 'accept', 'if-match', 'if-none-match'].filter(name =>
+          !names!.includes(name)), [])
         assert.ok(Number(headers['access-control-max-age']) > 0)
         assert.equal(headers['x-ratelimit-remaining'], '5', 'it is not counted')
       }

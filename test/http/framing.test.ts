@@ -116,7 +116,8 @@ test('a body in chunks is read, whatever its pieces, sizes, extensions and trail
 
 test('reads that come together are answered in their order, and what is sent again after the end as well', async t => {
   const { url, service } = await startService(t)
-  for (let i = 0; i < 100; i++) await createEntry(service.store, { password: `p${i}`, sistema: 's', usuario: 'u' }, null)
+  for (let i = 0; i < 100; i++) await createEntry(service.store, { password: `p${i}`, sistema: 's', usuario: 'u' },
+    null)
   const ids = Array.from({ length: 2_000 }, (_, i) => 1 + i * 37 % 120)
   const gets = ids.map(id => `GET /api/getPassword/${id} HTTP/1.1\r\nHost:[::1]\r\n\r\n`)
   const answers: RawAnswer[] = []
@@ -153,7 +154,8 @@ for (const [status, refusal] of [[400, garbage], [405, connectRequest]] as const
     assert.deepEqual([first?.text, rest], [entryOne, []])
     assertRefusal(second, status, `the ${status}`)
     const answers = await exchange(t, url, getOne, getOne, getOne, refusal)
-    assert.deepEqual(answers.map(({ text, headers }) => [text, headers['connection']]), [[entryOne, 'keep-alive'], [entryOne, 'close']])
+    assert.deepEqual(answers.map(({ text, headers }) => [text, headers['connection']]),
+      [[entryOne, 'keep-alive'], [entryOne, 'close']])
     const [only, ...others] = await exchange(t, url, create, refusal)
     assert.deepEqual([only?.text, only?.headers['connection'], others], [created, 'close', []])
     assert.equal(service.store.state.entries.count, 2)
@@ -226,11 +228,13 @@ test('a body in many small chunks is refused once that is seen, whether it is ne
     const [answer, ...others] = await exchange(t, url, chunked('POST', target, []), small)
     assert.deepEqual([answer?.status, answer?.headers['connection'], others], [status, 'close', []])
     if (status === 400) {
-      assert.equal(answer?.text, '{"message":"The body comes in too many small chunks: send larger ones.","status":400}')
+      assert.equal(answer?.text,
+        '{"message":"The body comes in too many small chunks: send larger ones.","status":400}')
     }
   }
   const spaces = Array<Buffer>(MAX_SMALL_PIECES - 1).fill(chunk(' '))
-  const taken = await ask(t, url, Buffer.concat([chunked('POST', '/api/createPassword', [entry]), ...spaces, chunk('')]))
+  const taken = await ask(t, url, Buffer.concat([chunked('POST', '/api/createPassword', [entry]), ...spaces,
+    chunk('')]))
   assert.equal(taken.text, created)
   const large = Array<Buffer>(4 * MAX_SMALL_PIECES).fill(chunk(' '.repeat(SMALL_PIECE_BYTES + 1)))
   const body = Buffer.concat([chunked('POST', '/api/createPassword', [entry]), ...large.slice(0, 900), chunk('')])
@@ -242,13 +246,16 @@ test('a content type has at most one charset, written without white space around
   const { url } = await startService(t)
   for (const [type, status] of [
     ['application/json;charset=utf-8', 200], ['Application/JSON ; Charset="UTF-8"', 200], ['application/json;', 200],
-    ['application/json; a=b; charset=utf-8', 200], ['application/json; charset=utf8', 200], ['application/json; charset="UTF8"', 200], ['application/json; a="b;charset=latin1"', 415],
+    ['application/json; a=b; charset=utf-8', 200], ['application/json; charset=utf8', 200],
+    ['application/json; charset="UTF8"', 200], ['application/json; a="b;charset=latin1"', 415],
     ['application/json; charset= utf-8', 415], ['application/json; charset =utf-8', 415],
     ['application/json; charset = utf-8', 415], ['application/json; charset="utf-8', 415],
     ['application/json; charset=utf-8; charset=utf-8', 415], ['application/json; charset="u\\tf-8"', 415],
-    ['application/json charset=utf-8', 415], ['application/jsonp', 415], [`application/json${'; '.repeat(7_000)}x`, 200], ['application/json; charset=utf-16', 415]
+    ['application/json charset=utf-8', 415], ['application/jsonp', 415],
+    [`application/json${'; '.repeat(7_000)}x`, 200], ['application/json; charset=utf-16', 415]
   ] as const) {
-    const { status: found } = await ask(t, url, message('POST', '/api/createPassword', entry, [`Content-Type: ${type}`]))
+    const { status: found } = await ask(t, url, message('POST', '/api/createPassword', entry,
+      [`Content-Type: ${type}`]))
     assert.equal(found, status, type)
   }
   const identity = message('POST', '/api/createPassword', entry, ['Content-Encoding: Identity'])

@@ -6,7 +6,8 @@ import { createServer, IncomingMessage, type Server, type ServerResponse } from 
 import { connect, Socket, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import {
-  allowHalfOpen, endsConnection, keepsAlive, ListenerRequest, passDrainOn, replaceLastStep, sparesSendingConnections, stopParser
+  allowHalfOpen, endsConnection, keepsAlive, ListenerRequest, passDrainOn, replaceLastStep, sparesSendingConnections,
+  stopParser
 } from '../../src/http/node-http.ts'
 import { until } from '../support/program.ts'
 
@@ -31,7 +32,8 @@ async function textOf(client: Socket): Promise<string> {
   return text
 }
 
-for (const [what, change, isAnswered] of [['by itself', () => {}, false], ['with allowHalfOpen', allowHalfOpen, true]] as const) {
+for (const [what, change, isAnswered] of [['by itself', () => {}, false],
+  ['with allowHalfOpen', allowHalfOpen, true]] as const) {
   test(`${what}, node:http answers a client that has ended its side: ${isAnswered}`, async t => {
     const server = createServer((_request, response) => { setTimeout(() => response.end('answered'), 50) })
     change(server)
@@ -41,7 +43,8 @@ for (const [what, change, isAnswered] of [['by itself', () => {}, false], ['with
   })
 }
 
-for (const [what, change, isWhole] of [['by itself', () => {}, false], ['with sparesSendingConnections', sparesSendingConnections, true]] as const) {
+for (const [what, change, isWhole] of [['by itself', () => {}, false],
+  ['with sparesSendingConnections', sparesSendingConnections, true]] as const) {
   test(`${what}, a close lets an answer that is being sent arrive whole: ${isWhole}`, async t => {
     let given: ServerResponse | undefined
     const server = createServer((_request, response) => { given = response.end(Buffer.alloc(20_000_000)) })
@@ -59,7 +62,8 @@ for (const [what, change, isWhole] of [['by itself', () => {}, false], ['with sp
 }
 
 for (const [what, stop, most] of [
-  ['pause(), which is documented, lets the parser finish what was read', (socket: Socket) => { socket.pause() }, Infinity],
+  ['pause(), which is documented, lets the parser finish what was read', (socket: Socket) => { socket.pause() },
+    Infinity],
   ['stopParser stops at once', stopParser, 1]
 ] as const) {
   test(what, async t => {
@@ -100,7 +104,8 @@ test('a field Keep-Alive of an answer replaces the one of node:http, and does no
   const client = await served(t, server)
   client.write(GET)
   const [answer] = await once(client, 'data') as [Buffer]
-  assert.deepEqual(answer.toString().match(/^(Keep-Alive|Connection): .*$/gm), ['Keep-Alive: timeout=7', 'Connection: keep-alive'])
+  assert.deepEqual(answer.toString().match(/^(Keep-Alive|Connection): .*$/gm),
+    ['Keep-Alive: timeout=7', 'Connection: keep-alive'])
 })
 
 test('behind its last answer, node:http calls the last step of the socket, once', async t => {

@@ -14,7 +14,8 @@ test('a warning names the proxy and what is wrong with it', () => {
   for (const [refused, expected] of [
     [UNTRUSTED, /^a request from 10\.9\.0\.1, which is not in TRUST_PROXY, says that it came by HTTPS/],
     [{ ...UNTRUSTED, said: 'HTTPS' }, /not in TRUST_PROXY/],
-    [{ address: '10.9.0.1', isTrusted: true, said: undefined }, /^a request from 10\.9\.0\.1, a proxy in TRUST_PROXY, has no X-Forwarded-Proto/],
+    [{ address: '10.9.0.1', isTrusted: true, said: undefined },
+      /^a request from 10\.9\.0\.1, a proxy in TRUST_PROXY, has no X-Forwarded-Proto/],
     [{ address: '10.9.0.1', isTrusted: true, said: 'http' }, /TRUST_PROXY, does not say X-Forwarded-Proto: https/],
     [{ address: '10.9.0.1', isTrusted: false, said: undefined }, undefined], // a client that forgot the s
     [{ address: '10.9.0.1', isTrusted: false, said: 'http' }, undefined]
@@ -40,13 +41,15 @@ test('each proxy is named once an hour, and only so many of them', () => {
 })
 
 for (const [what, trustProxy, fields, expected] of [
-  ['a proxy that is not trusted', '192.0.2.1', ['X-Forwarded-Proto: https'], /127\.0\.0\.1, which is not in TRUST_PROXY/],
+  ['a proxy that is not trusted', '192.0.2.1', ['X-Forwarded-Proto: https'],
+    /127\.0\.0\.1, which is not in TRUST_PROXY/],
   ['a trusted proxy that does not say how a request came', '127.0.0.1', [], /TRUST_PROXY, has no X-Forwarded-Proto/]
 ] as const) {
   test(`§5.9 in production a request by ${what} is refused, and a warning says why`, async t => {
     const warnings: string[] = []
     const log = { info: () => {}, warn: (line: string) => { warnings.push(line) } }
-    const options = { dataDir: freshFolder(t), port: 0, production: true, init: true, auth: 'bearer', tokenTtlMinutes: 5, trustProxy, log }
+    const options = { dataDir: freshFolder(t), port: 0, production: true, init: true, auth: 'bearer',
+      tokenTtlMinutes: 5, trustProxy, log }
     const service = await openService(options as object)
     try {
       const url = await service.listen()
@@ -61,7 +64,8 @@ for (const [what, trustProxy, fields, expected] of [
 
 test('§5.9 in production a token that comes over plain HTTP is refused for health and metrics, too; without one they answer', async t => {
   const options = {
-    dataDir: freshFolder(t), port: 0, production: true, init: true, auth: 'bearer', tokenTtlMinutes: 5, trustProxy: '192.0.2.1'
+    dataDir: freshFolder(t), port: 0, production: true, init: true, auth: 'bearer', tokenTtlMinutes: 5,
+    trustProxy: '192.0.2.1'
   }
   const service = await openService(options as object)
   try {
@@ -69,7 +73,8 @@ test('§5.9 in production a token that comes over plain HTTP is refused for heal
     await service.accounts.addUser(ANA, undefined, ['*'], PASSWORD)
     const { token } = (await service.accounts.issue(ANA, undefined, undefined))!
     for (const path of ['/healthz', '/livez', '/metrics']) {
-      const get = (...fields: readonly string[]): Promise<{ readonly status: number }> => ask(t, url, message('GET', path, undefined, fields))
+      const get = (...fields: readonly string[]): Promise<{ readonly status: number }> =>
+        ask(t, url, message('GET', path, undefined, fields))
       assert.equal((await get()).status, 200, path)
       assert.equal((await get(`Authorization: Bearer ${token}`)).status, 403, path)
     }

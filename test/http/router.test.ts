@@ -71,7 +71,8 @@ test('an id is a positive integer in its canonical form, percent-decoded once; a
 
 test('two routes of one method and path are refused, and an id anywhere but at the end', () => {
   assert.throws(() => routerOf(['GET', '/a/{id}'], ['GET', '/a/{id}']), /GET \/a\/\{id\} was added before/)
-  for (const path of ['/a/{id}/b', '/a/{version}', '/a/{id}/{id}', '/a/b{id}', '/a/{name}', 'a']) assert.throws(() => routerOf(['GET', path]), /only its end/)
+  for (const path of ['/a/{id}/b', '/a/{version}', '/a/{id}/{id}', '/a/b{id}', '/a/{name}', 'a']) assert.throws(() =>
+    routerOf(['GET', path]), /only its end/)
   assert.equal(routerOf(['GET', '/a/{id}'], ['POST', '/a/{id}']).find('POST', '/a/1')?.route?.method, 'POST')
 })
 

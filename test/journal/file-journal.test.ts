@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import {
-  appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
+  appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync,
+  statSync,
   truncateSync, unlinkSync, writeFileSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,7 +18,8 @@ import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 import {
-  assertRefused, decisionOn, failure, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, putJournal, startAndStop,
+  assertRefused, decisionOn, failure, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, putJournal,
+  startAndStop,
   type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
 import { createEntry, deleteEntry, restoreEntry } from '../../src/store/commands.ts'
@@ -71,7 +73,8 @@ async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<voi
 
 test('a decision without a record looks at the files alone, and the removal of one before the first record is noticed', async t => {
   const { journal, path, faulty } = await openFaulty(t)
-  const changes = (): number => faulty.count() - ['stat', 'read', 'openStat'].reduce((sum, of) => sum + faulty.count(of as 'stat'), 0)
+  const changes = (): number => faulty.count() - ['stat', 'read', 'openStat'].reduce((sum, of) => sum +
+    faulty.count(of as 'stat'), 0)
   const before = changes()
   await journal.commit(decisionOn(undefined))
   assert.equal(changes(), before)
@@ -117,7 +120,8 @@ test('a change that could not be sealed rejects, throws nowhere else, and harms 
   await store.close()
   const acknowledged = [...passwords.filter((_, i) => outcomes[i] === 'done'), 'd']
   const reopened = await fileStore(folder)
-  assert.deepEqual(count(reopened.state.entries.count).map(id => reopened.state.entries.get(id)!.password), acknowledged)
+  assert.deepEqual(count(reopened.state.entries.count).map(id => reopened.state.entries.get(id)!.password),
+    acknowledged)
   checkState(reopened.state)
   await reopened.close()
 })
@@ -159,11 +163,13 @@ test('while the newest write has found no room the status says since when, and t
     assert.deepEqual(await commitAll(journal, [2]), ['write-failed'])
     sinceMs.push(journal.status().fullSince)
   }
-  assert.deepEqual([new Set(sinceMs).size, typeof sinceMs[0], journal.status().fault, warnings.length], [1, 'number', undefined, 1])
+  assert.deepEqual([new Set(sinceMs).size, typeof sinceMs[0], journal.status().fault, warnings.length],
+    [1, 'number', undefined, 1])
   faulty.heal()
   assert.deepEqual(await commitAll(journal, [3]), ['done'])
   assert.deepEqual([journal.status().fullSince, warnings.length], [undefined, 2])
-  assert.match(warnings.join('\n'), /found no room \(ENOSPC\) and was cut back; changes fail until there is\n.* has room again/)
+  assert.match(warnings.join('\n'),
+    /found no room \(ENOSPC\) and was cut back; changes fail until there is\n.* has room again/)
 })
 
 for (const [what, fail, fault] of [
@@ -457,7 +463,8 @@ for (const [what, isElsewhere, journal, refuses, warns] of [
       const { warnings } = await startAndStop(folder, given)
       const says = 'mayCreate' in options || !warns ? /^$/ : /^[^\n]* though its key does; starting a new journal$/
       assert.match(warnings.join('\n'), says)
-      assert.match(readFileSync(journalPath(folder), 'latin1'), /^\{"seq":1,"time":"[^"]+","type":"journal\.begun",[^\n]+\n$/)
+      assert.match(readFileSync(journalPath(folder), 'latin1'),
+        /^\{"seq":1,"time":"[^"]+","type":"journal\.begun",[^\n]+\n$/)
       assert.deepEqual((await startAndStop(folder, { keyFile, mustExist: true })).warnings, [])
     }
   })
@@ -485,7 +492,8 @@ test('a new journal is made once the names of all folders above it are durable, 
     if (path === dirname(folder)) synced.push(path)
     if (code !== undefined && dirname(folder).startsWith(path)) throw Object.assign(new Error(code), { code })
   } })
-  for (let tries = 0; tries < 2; tries++) await assert.rejects(startAndStop(folder, { files: failing('EIO') }), failure('folder-unusable', /EIO/))
+  for (let tries = 0; tries < 2; tries++) await assert.rejects(startAndStop(folder, { files: failing('EIO') }),
+    failure('folder-unusable', /EIO/))
   assert.deepEqual(readdirSync(folder), [])
   for (const code of ['EACCES', 'ERR_ACCESS_DENIED', undefined]) {
     await startAndStop(folder, { files: failing(code) })
@@ -518,7 +526,8 @@ test('a change whose lock is lost before or while it is written is not acknowled
     let isHeld = true
     const faulty = new FaultyFiles()
     faulty[when] = () => { isHeld = false }
-    const { journal, warnings } = await openJournal(freshFolder(t), { files: faulty.files, lock: { isHeld: () => isHeld, socket: 'held.sock' } })
+    const { journal, warnings } = await openJournal(freshFolder(t),
+      { files: faulty.files, lock: { isHeld: () => isHeld, socket: 'held.sock' } })
     assert.deepEqual(await commitAll(journal, [1]), ['journal-failed'])
     isHeld = true
     assert.deepEqual([await commitAll(journal, [2]), journal.data], [['journal-failed'], []])

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import {
-  lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync
+  lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync,
+  writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -89,7 +90,8 @@ test('every change of a key file is seen, and a look at one that has not changed
   const path = keyPath(folder)
   const counted = new FaultyFiles()
   const watch = watchKeys(counted.files, path, new Set([keyName(a)]))
-  for (const [text, lacks] of [[hex(a), false], [hex(b), true], [hex(b) + hex(a), false], ['x', true], [undefined, true], [hex(a), false]] as const) {
+  for (const [text, lacks] of [[hex(a), false], [hex(b), true], [hex(b) + hex(a), false], ['x', true],
+    [undefined, true], [hex(a), false]] as const) {
     if (text === undefined) rmSync(path)
     else writeFileSync(path, text)
     assert.equal(watch() !== undefined, lacks, text)
@@ -121,7 +123,8 @@ test('a new key file takes the place of none that another process made meanwhile
         return Reflect.apply(disk[call], disk, given)
       }
     }
-    await assert.rejects(startAndStop(folder, { files, keyFile: path }), failure('key-unwritable', /could not be made: EEXIST/))
+    await assert.rejects(startAndStop(folder, { files, keyFile: path }),
+      failure('key-unwritable', /could not be made: EEXIST/))
     assert.deepEqual([isOther, readSecret(elsewhere)], [true, b], call)
     const { journal } = await openJournal(folder, { keyFile: path })
     await journal.record(1)
@@ -276,7 +279,8 @@ test('a folder of keys that may not be listed nor synced hinders no start; lefto
     sync: path => { refused(path); disk.sync(path) }
   }
   for (let starts = 0; starts < 2; starts++) {
-    const journal = openJournalFile({ files, folder, keyFile, random: randomBytes, wallMs: Date.now, warn: () => {} }, () => {})
+    const journal = openJournalFile({ files, folder, keyFile, random: randomBytes, wallMs: Date.now, warn: () => {} },
+      () => {})
     assert.equal(journal.status().fault, undefined)
     await journal.close()
   }

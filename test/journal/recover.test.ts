@@ -3,7 +3,8 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import {
-  chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync
+  chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -15,7 +16,8 @@ import { readJournal } from '../../src/journal/recover.ts'
 import { assertKnownEvent } from '../../src/store/events.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import {
-  assertRecovered, assertRefused, bytesOf, commitTogether, event, failure, journalBytes, journalPath, keyPath, keysOf, linesOf,
+  assertRecovered, assertRefused, bytesOf, commitTogether, event, failure, journalBytes, journalPath, keyPath, keysOf,
+  linesOf,
   long, makeJournal, offsetOf, openJournal, putJournal, rechain, recordsOf, startAndStop, tornFiles,
   verdictOf, verify, withHash
 } from '../support/journal.ts'
@@ -180,7 +182,8 @@ test('a lost sector that ends where a line or its end begins is found before tha
     const origin = await write(1 + 512 - ((await write(1)).at(3) - before) % 512)
     const end = origin.at(3) - before
     assert.equal(end % 512, 0)
-    await origin.recovers(Buffer.from(origin.bytes).fill(0, end - 512, end), 1, 'zeros up to line 3, or to the end of 2')
+    await origin.recovers(Buffer.from(origin.bytes).fill(0, end - 512, end), 1,
+      'zeros up to line 3, or to the end of 2')
   }
 })
 
@@ -209,7 +212,8 @@ test('a block of zeros behind one that is full is damage', async t => {
   const origin = await write(1 + BLOCK_BYTES - (await write(1)).bytes.length)
   assert.equal(origin.bytes.length, BLOCK_BYTES)
   const bytes = Buffer.concat([origin.bytes, Buffer.alloc(BLOCK_BYTES)])
-  await origin.refuses(bytes, 2, 'it is not a line of a journal, nor the rest of a torn write: a block of the file is lost')
+  await origin.refuses(bytes, 2,
+    'it is not a line of a journal, nor the rest of a torn write: a block of the file is lost')
 })
 
 test('several gaps of zeros in one write, also with its end missing, are cut off from the first', async t => {
@@ -272,7 +276,8 @@ test('what follows the byte where reading is to stop is not torn, and the last w
   const keys = readKeyFile(disk, keyPath(origin.folder))!
   for (const tornBytes of [0, 5]) {
     const endBytes = origin.at(4) + tornBytes
-    const { head: _, time: __, keyNames: ___, ...found } = readJournal(disk, journalPath(origin.folder), keys, () => {}, { endBytes })
+    const { head: _, time: __, keyNames: ___, ...found } =
+      readJournal(disk, journalPath(origin.folder), keys, () => {}, { endBytes })
     assert.deepEqual(found, { records: 3, goodBytes: origin.at(4), tornBytes, lastWriteBytes: origin.at(2) })
   }
 })
@@ -287,7 +292,8 @@ test('a part of a file is read in pieces at any alignment', t => {
     const pieces = Array.from(piecesOf(files, file, 2, end), piece => Buffer.from(piece))
     files.close(file)
     assert.ok(Buffer.concat(pieces).equals(bytes.subarray(2, last)))
-    assert.deepEqual(pieces.map(({ length }) => length), [READ_CHUNK_BYTES, READ_CHUNK_BYTES, last - 2 - 2 * READ_CHUNK_BYTES])
+    assert.deepEqual(pieces.map(({ length }) => length),
+      [READ_CHUNK_BYTES, READ_CHUNK_BYTES, last - 2 - 2 * READ_CHUNK_BYTES])
   }
 })
 
@@ -323,7 +329,9 @@ test('on a full or broken disk a torn tail stays where it is, and the start is r
   const origin = await made(t, events(1, 2))
   const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from('{"seq"')]))
   for (const of of ['createToAppend', 'appendSync'] as const) {
-    for (const [code, says] of [['ENOSPC', /ends in 6 bytes that are no record.*could not be moved to .*torn-.*: ENOSPC; make room, and start again$/], ['EIO', /could not be moved.*EIO$/]] as const) {
+    for (const [code, says] of [['ENOSPC',
+      /ends in 6 bytes that are no record.*could not be moved to .*torn-.*: ENOSPC; make room, and start again$/],
+        ['EIO', /could not be moved.*EIO$/]] as const) {
       const failing = new FaultyFiles()
       failing.fail({ of, code })
       await assertRefused(folder, 'folder-unusable', says, { files: failing.files })
@@ -340,14 +348,17 @@ test('where nothing can be synced a torn tail is cut off all the same, and the n
   for (const of of ['sync', 'syncOpen'] as const) refused.fail({ of, code: 'ERR_ACCESS_DENIED', forGood: true })
   const { records, warnings } = await startAndStop(folder, { files: refused.files })
   assert.deepEqual(records, origin.records)
-  assert.match(warnings.join(), /they were moved to .*torn-.*; a crash of the machine .* could undo the name of that file$/)
+  assert.match(warnings.join(),
+    /they were moved to .*torn-.*; a crash of the machine .* could undo the name of that file$/)
   assert.deepEqual([journalBytes(folder), readFileSync(tornFiles(folder)[0]!, 'latin1')], [origin.bytes, torn])
   assert.ok(refused.count('writeAt') >= 2, 'its last block is written again')
 })
 
 for (const [what, spoil, says] of [
-  ['a link', (path: string) => { renameSync(path, `${path}.real`); symlinkSync(`${path}.real`, path) }, /is a link; put the file itself there/],
-  ['a link to nothing', (path: string) => { renameSync(path, `${path}.real`); symlinkSync('nowhere', path) }, /is a link/],
+  ['a link', (path: string) => { renameSync(path, `${path}.real`); symlinkSync(`${path}.real`, path) },
+    /is a link; put the file itself there/],
+  ['a link to nothing', (path: string) => { renameSync(path, `${path}.real`); symlinkSync('nowhere', path) },
+    /is a link/],
   ['a hard link', (path: string) => linkSync(path, `${path}.other`), /is a hard link, and its other name/],
   ['a folder', (path: string) => { renameSync(path, `${path}.real`); mkdirSync(path) }, /is no regular file/]
 ] as const) {
@@ -363,7 +374,8 @@ for (const [what, spoil, says] of [
 test('a start on a full disk with nothing to repair serves reads, and changes as soon as there is room', async t => {
   const origin = await made(t, events(1, 2))
   const full = new FaultyFiles()
-  for (const of of ['createToAppend', 'appendSync', 'append', 'link'] as const) full.fail({ of, code: 'ENOSPC', forGood: true })
+  for (const of of ['createToAppend', 'appendSync', 'append', 'link'] as const) full.fail({ of, code: 'ENOSPC',
+    forGood: true })
   const { journal, records } = await openJournal(origin.folder, { files: full.files })
   assert.equal(records.length, 2)
   await assert.rejects(commitTogether(journal, [event(3)]), { code: 'write-failed' })
@@ -378,7 +390,8 @@ test('where what is overwritten needs room and there is none, a start serves rea
   full.fail({ of: 'writeAt', code: 'ENOSPC', forGood: true })
   const { journal, records, warnings } = await openJournal(origin.folder, { files: full.files })
   assert.equal(records.length, 2)
-  assert.match(warnings.join(), /takes no more writes until a restart: its last write could not be made durable: ENOSPC/)
+  assert.match(warnings.join(),
+    /takes no more writes until a restart: its last write could not be made durable: ENOSPC/)
   await assert.rejects(commitTogether(journal, [event(3)]), { code: 'journal-failed' })
   await journal.close()
 })
@@ -386,11 +399,13 @@ test('where what is overwritten needs room and there is none, a start serves rea
 test('what a newer version wrote is not called damaged: a type or a field that the state refuses, a form of a line', async t => {
   const origin = await made(t, events(1, 3))
   const place = `line 3 at byte ${origin.at(3)}: `
-  const apply = (record: JournalRecord): void => { if (record.seq === 3) throw new Failure('journal-newer', 'no such type') }
+  const apply = (record: JournalRecord): void => { if (record.seq === 3) throw new Failure('journal-newer',
+    'no such type') }
   await assertRefused(origin.folder, 'journal-newer', `${place}no such type; nothing is damaged`, { apply })
   const [first, second, third] = origin.lines as readonly [string, string, string]
   const { hash } = JSON.parse(second) as { hash: string }
-  for (const [more, isNewer] of [[`${third.slice(0, third.indexOf(',"hash":'))},"more":1`, true], ['{"seq":3,"v":2', true], ['{"v":3', false]] as const) {
+  for (const [more, isNewer] of [[`${third.slice(0, third.indexOf(',"hash":'))},"more":1`, true],
+    ['{"seq":3,"v":2', true], ['{"v":3', false]] as const) {
     const folder = origin.copy(bytesOf([first, second, withHash(more, hash).text]))
     await assertRefused(folder, isNewer ? 'journal-newer' : 'journal-damaged', place)
   }
@@ -400,8 +415,10 @@ test('what a newer version wrote is not called damaged: a type or a field that t
 
 /** The types whose data is a list of rows, and a row that is known. */
 const LISTS: { readonly [type: string]: readonly [list: string, row: object | null] } = {
-  'entries.imported': ['entries', { password: 'p', status: 1 }], 'fields.imported': ['entries', { notas: 'n' }], 'entries.kept': ['entries', null],
-  'fields.kept': ['entries', { changed: '' }], 'users.kept': ['users', { email: '' }], 'tokens.kept': ['tokens', { isOfLogin: true }]
+  'entries.imported': ['entries', { password: 'p', status: 1 }], 'fields.imported': ['entries', { notas: 'n' }],
+  'entries.kept': ['entries', null],
+  'fields.kept': ['entries', { changed: '' }], 'users.kept': ['users', { email: '' }],
+  'tokens.kept': ['tokens', { isOfLogin: true }]
 }
 
 test('a field that a later version may have added is refused in the data of every type, and in its rows', () => {
@@ -409,7 +426,8 @@ test('a field that a later version may have added is refused in the data of ever
   const types = [...new Set(source.match(/(?<=^  ')[a-z]+\.[a-z]+(?=': \{)/gm))]
   assert.ok(types.length > 15)
   const newer = { code: 'journal-newer' }
-  for (const type of types) assert.throws(() => assertKnownEvent(type, { [LISTS[type]?.[0] ?? 'id']: [], later: 1 }), newer, type)
+  for (const type of types) assert.throws(() => assertKnownEvent(type, { [LISTS[type]?.[0] ?? 'id']: [], later: 1 }),
+    newer, type)
   for (const [type, [list, row]] of Object.entries(LISTS)) {
     assertKnownEvent(type, { [list]: [row] })
     assert.throws(() => assertKnownEvent(type, { [list]: [row, { later: 1 }] }), newer, type)
@@ -486,7 +504,8 @@ test('of several faults near each other the first one is named, and every record
   change(6, /"seq"/, '"Seq"')
   assert.match(read()[0], /^line 6 at byte \d+: it is not a line/)
   change(5, /.{66}$/, `${'0'.repeat(64)}"}`)
-  assert.deepEqual(read(), [`line 5 at byte ${offsetOf(lines, 5)}: its hash does not follow from the line before it`, 4])
+  assert.deepEqual(read(), [`line 5 at byte ${offsetOf(lines, 5)}: its hash does not follow from the line before it`,
+    4])
   change(3, /"sealed":"....................../, '"sealed":"AAAAAAAAAAAAAAAAAAAAAA')
   lines.splice(0, 4, ...rechain(lines.slice(0, 4)))
   assert.deepEqual(read(), [`line 3 at byte ${offsetOf(lines, 3)}: its seal does not open`, 2])

@@ -71,7 +71,8 @@ test('a journal that has just begun is re-encrypted like any other, and one that
   const { journal, records } = await openJournal(folder, { files: faulty.files })
   const { unneeded, before } = await journal.reencrypt()
   assert.deepEqual([unneeded, before.records], [[], 1])
-  assert.deepEqual(verify(journalBytes(folder), keysOf(folder)).map(({ type }) => type), ['journal.rewritten', 'journal.begun', 'journal.whole'])
+  assert.deepEqual(verify(journalBytes(folder), keysOf(folder)).map(({ type }) => type),
+    ['journal.rewritten', 'journal.begun', 'journal.whole'])
   await commitTogether(journal, THREE)
   await journal.reencrypt()
   const [continued] = verify(journalBytes(folder), keysOf(folder))

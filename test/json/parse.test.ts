@@ -388,7 +388,8 @@ function tally(count: number, next: () => Buffer): Record<Kind, number> {
 }
 
 test('the way around a wrong JSON.parse changes no value: keys of one escaped character', () => {
-  const escapes = ['\\u0000', '\\u0041', '\\u0031', '\\n', '\\\\', '\\"', '\\/', '\\udd11', '\\u00e9', '\\u007f', '\\uffff']
+  const escapes = ['\\u0000', '\\u0041', '\\u0031', '\\n', '\\\\', '\\"', '\\/', '\\udd11', '\\u00e9', '\\u007f',
+    '\\uffff']
   for (const key of escapes) {
     const text = `{"b" :[{"${key}":{"c":"${key}"}}], "${key}"\n: "${key}:", "10": 1}`
     const [name, other] = [JSON.parse(`"${key}"`) as string, JSON.parse(`"${key}:"`) as string]

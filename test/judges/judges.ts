@@ -1,6 +1,7 @@
 /**
  * The ecosystem's own judges: Redocly and Spectral on the description, a client that openapi-typescript makes of it,
- * promtool on the metrics and on the alert rules, axe on the page in Chromium. The npm tools are installed into a scratch folder.
+ * promtool on the metrics and on the alert rules, axe on the page in Chromium. The npm tools are installed into a
+ * scratch folder.
  */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
@@ -15,7 +16,8 @@ import { startProtected } from '../support/accounts.ts'
 import { inBrowser, openService, useEngine } from '../support/page.ts'
 import { send, startService } from '../support/service.ts'
 
-const TOOLS = ['@redocly/cli@2', '@stoplight/spectral-cli@6', 'openapi-typescript@7', 'openapi-fetch@0.17', 'typescript@5.8', 'axe-core@4']
+const TOOLS = ['@redocly/cli@2', '@stoplight/spectral-cli@6', 'openapi-typescript@7', 'openapi-fetch@0.17',
+  'typescript@5.8', 'axe-core@4']
 const METRICS_README = fileURLToPath(new URL('../../src/parts/metrics/README.md', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'pes-judges-'))
 const noTools = ((): string | false => {
@@ -81,7 +83,8 @@ test('a client generated from the description does every operation', { skip: noT
   writeFileSync(join(scratch, 'openapi.json'), (await send(url, 'GET', '/openapi.json')).text)
   assert.doesNotMatch(await run(tool('openapi-typescript'), 'openapi.json', '-o', 'openapi.ts'), /^failed/)
   writeFileSync(join(scratch, 'client.mts'), CLIENT)
-  const flags = ['--target', 'es2023', '--module', 'nodenext', '--strict', '--rewriteRelativeImportExtensions', '--skipLibCheck']
+  const flags = ['--target', 'es2023', '--module', 'nodenext', '--strict', '--rewriteRelativeImportExtensions',
+    '--skipLibCheck']
   assert.equal(await run(tool('tsc'), ...flags, 'client.mts'), '')
   const printed = await run(process.execPath, 'client.mjs', url, 'eva@example.org', 'correct horse battery staple')
   assert.equal(printed.trim(), '200 200 200 200 200 200 200')

@@ -31,7 +31,8 @@ c_seconds_count{x="y"} 4
 
 test('any help text or label value is read back as it was', () => {
   for (const text of ['', '\\', '\n', '"', '\\n', '\\\\n"\n', 'a,b="c"}', '{} 1', 'ñ 😀', ' a ']) {
-    const [[name, family] = []] = [...parseExposition(metric('gauge', 'a', `x${text}`, [1, { label: text, other: 'b' }]))]
+    const [[name, family] = []] = [...parseExposition(metric('gauge', 'a', `x${text}`,
+      [1, { label: text, other: 'b' }]))]
     assert.equal(name, 'a')
     assert.equal(family?.help, `x${text}`)
     assert.deepEqual([...family.samples], [[`a{label=${JSON.stringify(text)},other="b"}`, 1]])

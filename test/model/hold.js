@@ -1,5 +1,6 @@
 /**
- * Loaded before a program (`--import`): a slow disk. While a file `HOLD/rewrite` exists, a journal that was written again
+ * Loaded before a program (`--import`): a slow disk. While a file `HOLD/rewrite` exists, a journal that was written
+ * again
  * is not read back; while `HOLD/read` exists, reading the file that it names does not. What waits renames that file, to
  * `rewrite.reached` or `read.reached`: in one step, so that none is left behind which was let go meanwhile.
  */
@@ -20,7 +21,8 @@ function ifThere(step) {
 }
 
 /** What is in the file of that kind, also where a process waits for it already. */
-const heldBy = kind => ifThere(() => readFileSync(`${HOLD}/${kind}`, 'utf8')) ?? ifThere(() => readFileSync(`${HOLD}/${kind}.reached`, 'utf8'))
+const heldBy = kind => ifThere(() => readFileSync(`${HOLD}/${kind}`, 'utf8')) ??
+  ifThere(() => readFileSync(`${HOLD}/${kind}.reached`, 'utf8'))
 
 function isHeld(kind, what) {
   if (heldBy(kind) !== what) return false

@@ -13,7 +13,8 @@ const SHORTEN_MS = 60_000
 test('the service keeps what it acknowledged, refuses what it must and says why, in random lives', async t => {
   const first = seedFromEnv()
   t.diagnostic(`SEED=${first}`)
-  for (const [n, began] = [{ lives: 0 }, performance.now()]; n.lives === 0 || performance.now() - began < LIVES_MS; n.lives++) {
+  for (const [n, began] = [{ lives: 0 }, performance.now()]; n.lives === 0 ||
+    performance.now() - began < LIVES_MS; n.lives++) {
     const program = programOf(first + n.lives)
     const defect = await live(program)
     if (defect === undefined) continue

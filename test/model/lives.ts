@@ -12,14 +12,17 @@ const OTHER_KINDS = 2
 
 /** Kinds of steps that have to do with each other; every kind is in one, and every life has one of these. */
 const THEMES: { readonly [name: string]: readonly string[] } = {
-  entries: ['create', 'update', 'delete', 'restore', 'refused', 'burst', 'entryAdd', 'entryDelete', 'entryRestore', 'exportAndImport'],
+  entries: ['create', 'update', 'delete', 'restore', 'refused', 'burst', 'entryAdd', 'entryDelete', 'entryRestore',
+    'exportAndImport'],
   users: ['login', 'logout', 'userAdd', 'userRemove', 'userPassword', 'tokenIssue', 'tokenRevokeAll', 'create'],
-  groups: ['move', 'move', 'userAdd', 'userGroups', 'userGroups', 'tokenGroups', 'tokenGroups', 'create', 'update', 'delete', 'compactDrop'],
+  groups: ['move', 'move', 'userAdd', 'userGroups', 'userGroups', 'tokenGroups', 'tokenGroups', 'create', 'update',
+    'delete', 'compactDrop'],
   kills: ['killUnderLoad', 'stopUnderLoad', 'burst', 'kill', 'stop', 'start', 'beginCompact', 'killHeld'],
   purges: ['entryPurge', 'compactDrop', 'compact', 'killHeld', 'beginCompact', 'restore', 'exportAndImport'],
   whole: ['compact', 'rewrite', 'damage', 'damage', 'userAdd', 'tokenIssue', 'burst', 'compactDrop', 'verify'],
   keys: ['saveKeys', 'rotate', 'putKeysBack', 'rotate', 'rewrite', 'mendKeys', 'compact'],
-  locks: ['removeSocket', 'removeSocket', 'beginCompact', 'beginCompact', 'beginRewrite', 'create', 'create', 'release', 'startTwice'],
+  locks: ['removeSocket', 'removeSocket', 'beginCompact', 'beginCompact', 'beginRewrite', 'create', 'create', 'release',
+    'startTwice'],
   copies: ['backup', 'backup', 'beginRestore', 'beginRestore', 'release', 'saveJournal', 'putJournalBack'],
   losses: ['loseJournal', 'init', 'putJournalBack', 'saveJournal', 'backup', 'beginRestore']
 }
@@ -36,7 +39,8 @@ export function programOf(seed: number): Program {
   const random = seeded(seed)
   const config = { production: random.int(3) === 0, auth: random.int(2) === 0 }
   const all = Object.values(THEMES).flat()
-  const kinds = [...ALWAYS, ...random.pick(Object.values(THEMES)), ...Array.from({ length: OTHER_KINDS }, () => random.pick(all))]
+  const kinds = [...ALWAYS, ...random.pick(Object.values(THEMES)),
+    ...Array.from({ length: OTHER_KINDS }, () => random.pick(all))]
   const steps = Array.from({ length: MAX_STEPS }, () => [random.pick(kinds), random.int(2 ** 31)] as const)
   return { config, steps }
 }
@@ -82,4 +86,5 @@ export async function shortened(program: Program, kind: string, endMs: number): 
 export function textOf({ config, steps }: Program): string { return JSON.stringify({ config, steps }) }
 
 /** Kinds of steps that no life would take. */
-export const idleSteps = (): string[] => Object.keys(STEPS).filter(name => ![...ALWAYS, ...Object.values(THEMES).flat()].includes(name))
+export const idleSteps = (): string[] => Object.keys(STEPS).filter(name =>
+  ![...ALWAYS, ...Object.values(THEMES).flat()].includes(name))

@@ -7,7 +7,9 @@ import { kindOf, live, programOf, shortened, textOf, type Program } from './live
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '3600' }, seed: { type: 'string', default: String(Date.now() % 2 ** 31) }, shorten: { type: 'string', default: '120' }, 'keep-going': { type: 'boolean' } }
+  options: { seconds: { type: 'string', default: '3600' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) }, shorten: { type: 'string', default: '120' },
+    'keep-going': { type: 'boolean' } }
 })
 const began = performance.now()
 const seconds = (): string => `${((performance.now() - began) / 1000).toFixed(0)} s`

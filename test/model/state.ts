@@ -47,7 +47,8 @@ export const shown = (state: State, id: number): object | undefined => {
 export const plain = ({ password, sistema, usuario, grupo, status }: Entry): Entry =>
   ({ password, sistema, usuario, ...grupo && { grupo }, status })
 
-export const groupsOf = ({ groups }: State, token: Token): readonly string[] | undefined => token.groups ?? groups.get(token.email)
+export const groupsOf = ({ groups }: State, token: Token): readonly string[] | undefined => token.groups ??
+  groups.get(token.email)
 
 export const isSeen = (groups: readonly string[] | undefined, entry: Entry): boolean =>
   groups === undefined || (entry.grupo !== undefined && groups.includes(entry.grupo))

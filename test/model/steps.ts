@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seeded, type Random } from '../support/random.ts'
-import { copyOf, Defect, emptyState, groupsOf, isSeen, shown, type Fields, type State, type Unanswered } from './state.ts'
+import { copyOf, Defect, emptyState, groupsOf, isSeen, shown, type Fields, type State,
+  type Unanswered } from './state.ts'
 import { PASSWORD, type Answer, type World } from './world.ts'
 
 interface Step {
@@ -23,7 +24,8 @@ const fieldsOf = (world: World): Fields => {
 const anyId = ({ state }: World, random: Random): number => 1 + random.int(state.entries.length + 1)
 
 /** A token for a change, and what it must be answered where it may not make it. */
-async function tokenFor(world: World, random: Random): Promise<readonly [token: string | undefined, status: number, groups?: readonly string[] | undefined]> {
+async function tokenFor(world: World, random: Random): Promise<readonly [token: string | undefined, status: number,
+  groups?: readonly string[] | undefined]> {
   const owner = await world.owner()
   if (!world.config.auth || random.int(4) > 0) return [owner, world.config.auth && owner === undefined ? 401 : 200]
   const other = random.pick([...world.state.tokens, undefined])
@@ -45,7 +47,8 @@ async function create(world: World, random: Random): Promise<void> {
   const [token, status, groups] = await tokenFor(world, random)
   const fields = fieldsOf(world)
   const isPlaceless = groups !== undefined && groups.length !== 1
-  judge(world, await world.ask('POST', '/api/createPassword', fields, token), status === 200 && isPlaceless ? 400 : status, () => {
+  judge(world, await world.ask('POST', '/api/createPassword', fields, token), status === 200 && isPlaceless ? 400
+    : status, () => {
     world.state.entries.push({ ...fields, ...groups && { grupo: groups[0]! }, status: 1 })
   })
 }
@@ -163,7 +166,8 @@ const isSound = (world: World): boolean => !world.isSplit && !world.isMissing() 
 async function refusedBesideService(world: World, words: string): Promise<void> {
   if (world.server === undefined || world.isSocketGone) return
   const { code, error } = await world.admin(words)
-  if (code === 0 || (isSound(world) && !/stop the service, run the command again/.test(error))) throw new Defect(`${words} beside a service: ${error}`)
+  if (code === 0 || (isSound(world) &&
+    !/stop the service, run the command again/.test(error))) throw new Defect(`${words} beside a service: ${error}`)
   await world.end('SIGTERM')
 }
 
@@ -180,7 +184,8 @@ function maintenance(words: string, isRotation = false): Step['run'] {
     }
     const { code, error } = await running
     // An archive of this name may be one of another journal that was here before.
-    if (code !== 0 && !mayFail && !/\.jsonl exists already/.test(error)) throw new Defect(`${words} is refused: ${error}`)
+    if (code !== 0 && !mayFail &&
+      !/\.jsonl exists already/.test(error)) throw new Defect(`${words} is refused: ${error}`)
     if (code !== 0) return
     world.noteOperator()
     world.rewritten(isRotation)
@@ -196,7 +201,8 @@ function begun(words: string): Step['run'] {
 }
 
 /** Whether the journal holds nothing but that it was begun: a restore may take its place. */
-const saysNothing = (world: World): boolean => !/"type":"(?!journal\.begun")/.test(readFileSync(world.journal, 'latin1'))
+const saysNothing = (world: World): boolean => !/"type":"(?!journal\.begun")/.test(readFileSync(world.journal,
+  'latin1'))
 
 /** Whether the key file lacks a key that was in it, which a process may use. */
 const hasForgottenKeys = (world: World): boolean =>
@@ -204,7 +210,8 @@ const hasForgottenKeys = (world: World): boolean =>
 
 async function assertPurged(world: World): Promise<void> {
   const { code, out } = await world.admin('journal show --reveal --json')
-  if (code === 0 && world.state.purged.some(value => out.includes(value))) throw new Defect('a compacted journal holds a purged value')
+  if (code === 0 && world.state.purged.some(value =>
+    out.includes(value))) throw new Defect('a compacted journal holds a purged value')
   const left = readdirSync(world.data).filter(name => /\.part$/.test(name))
   if (left.length > 0) throw new Defect(`leftovers: ${left}`)
 }
@@ -218,7 +225,8 @@ function put(world: World, bytes: Buffer | undefined, state: State, rewrittenByt
 
 function keep(world: World): void {
   if (world.isMissing() || world.unanswered.length > 0) return
-  world.saved.push({ bytes: readFileSync(world.journal), state: copyOf(world.state), rewrittenBytes: world.rewrittenBytes })
+  world.saved.push({ bytes: readFileSync(world.journal), state: copyOf(world.state),
+    rewrittenBytes: world.rewrittenBytes })
 }
 
 /** Where the last write to the journal begins: with the last line whose nonce says so. */
@@ -239,7 +247,8 @@ interface Damage { readonly bytes: Buffer, readonly mayBeTorn: boolean }
 function damaged(bytes: Buffer, rewrittenBytes: number, random: Random): Damage {
   const kind = random.pick(['cut', 'cut', 'end', 'line', 'sector', 'sector', 'flip'])
   const lines = [...bytes.keys()].filter(at => bytes[at] === 10)
-  const at = { cut: 1 + random.int(bytes.length - 1), end: bytes.length - 10, line: 1 + random.pick(lines), sector: 512 * random.int(bytes.length / 512), flip: random.int(bytes.length) }[kind]!
+  const at = { cut: 1 + random.int(bytes.length - 1), end: bytes.length - 10, line: 1 + random.pick(lines),
+    sector: 512 * random.int(bytes.length / 512), flip: random.int(bytes.length) }[kind]!
   const last = lastWriteOf(bytes)
   if (['cut', 'end', 'line'].includes(kind)) return { bytes: bytes.subarray(0, at), mayBeTorn: at >= rewrittenBytes }
   const changed = Buffer.from(bytes)
@@ -277,7 +286,8 @@ const dropTokens = (): void => {}
 
 export const STEPS: { readonly [name: string]: Step } = {
   create: { when: 'running', beside: true, run: create },
-  update: { when: 'running', beside: true, run: changing('updatePassword', world => ({ password: world.unique() }), {}) },
+  update: { when: 'running', beside: true, run: changing('updatePassword', world => ({ password: world.unique() }),
+    {}) },
   delete: { when: 'running', beside: true, run: changing('deletePassword', () => undefined, { status: 0 }) },
   move: { when: 'running', beside: true, run: move },
   restore: { when: 'running', beside: true, run: changing('restorePassword', () => undefined, { status: 1 }) },
@@ -288,7 +298,8 @@ export const STEPS: { readonly [name: string]: Step } = {
       const token = await world.owner()
       if (world.config.auth && token === undefined) return
       const [path, body, wanted] = random.pick([
-        ['createPassword', { password: 1, sistema: 's' }, 400], ['createPassword', [], 400], ['updatePassword/x', {}, 404], ['nothing', {}, 404],
+        ['createPassword', { password: 1, sistema: 's' }, 400], ['createPassword', [], 400],
+        ['updatePassword/x', {}, 404], ['nothing', {}, 404],
         ['updatePassword/999999', { sistema: 's' }, 404], ['deletePassword/0', undefined, 404]
       ] as const)
       const answer = await world.ask('POST', `/api/${path}`, body, token)
@@ -301,10 +312,12 @@ export const STEPS: { readonly [name: string]: Step } = {
     run: async (world, random) => {
       const email = random.pick(['ana@example.org', 'bo@example.org', 'eve@example.org'])
       const isRight = random.int(2) === 0
-      const answer = await world.ask('POST', '/api/login', { email, password: isRight ? PASSWORD : 'wrong wrong wrong' })
+      const answer = await world.ask('POST', '/api/login',
+        { email, password: isRight ? PASSWORD : 'wrong wrong wrong' })
       const mayChange = world.state.users.get(email)
       const wanted = !world.config.auth ? 404 : isRight && mayChange !== undefined ? 200 : 401
-      judge(world, answer, wanted, () => world.state.tokens.push({ token: answer!.json.token, email, mayChange: mayChange!, isLive: true }))
+      judge(world, answer, wanted, () => world.state.tokens.push({ token: answer!.json.token, email,
+        mayChange: mayChange!, isLive: true }))
     }
   },
   logout: {
@@ -312,7 +325,8 @@ export const STEPS: { readonly [name: string]: Step } = {
     run: async (world, random) => {
       const known = random.pick([...world.state.tokens, undefined])
       if (known === undefined || !world.config.auth) return
-      judge(world, await world.ask('POST', '/api/logout', undefined, known.token), known.isLive ? 200 : 401, () => { known.isLive = false })
+      judge(world, await world.ask('POST', '/api/logout', undefined, known.token), known.isLive ? 200 : 401,
+        () => { known.isLive = false })
     }
   },
   start: { when: 'stopped', beside: true, run: async world => { await world.start() } },
@@ -345,7 +359,8 @@ export const STEPS: { readonly [name: string]: Step } = {
       world.noteOperator()
     }
   },
-  userRemove: { when: 'any', run: forUser('user remove EMAIL', undefined, (world, email) => world.state.users.delete(email)) },
+  userRemove: { when: 'any', run: forUser('user remove EMAIL', undefined, (world, email) =>
+    world.state.users.delete(email)) },
   userPassword: { when: 'any', run: forUser('user password EMAIL --password-stdin', `${PASSWORD}\n`, dropTokens) },
   tokenIssue: {
     when: 'any',
@@ -366,7 +381,8 @@ export const STEPS: { readonly [name: string]: Step } = {
       if (groups === undefined) world.state.groups.delete(email)
       else world.state.groups.set(email, groups)
       for (const token of world.state.tokens) {
-        if (token.email === email && groups !== undefined) token.groups = token.groups?.filter(one => groups.includes(one))
+        if (token.email === email && groups !== undefined) token.groups = token.groups?.filter(one =>
+          groups.includes(one))
       }
       world.acknowledged()
       world.noteOperator()
@@ -389,13 +405,16 @@ export const STEPS: { readonly [name: string]: Step } = {
       if (!isSound(world)) return
       const text = world.unique()
       const { id } = await world.done(`entry add --system ${text} --user u --password-stdin`, `${text}\n`)
-      if (id !== world.state.entries.push({ password: text, sistema: text, usuario: 'u', status: 1 })) throw new Defect(`id ${id} is given again, or one was left out`)
+      if (id !== world.state.entries.push({ password: text, sistema: text, usuario: 'u',
+        status: 1 })) throw new Defect(`id ${id} is given again, or one was left out`)
       world.acknowledged()
       world.noteOperator()
     }
   },
-  entryDelete: { when: 'any', run: forEntry('entry delete ID', (state, at) => { state.entries[at] = { ...state.entries[at]!, status: 0 } }) },
-  entryRestore: { when: 'any', run: forEntry('entry restore ID', (state, at) => { state.entries[at] = { ...state.entries[at]!, status: 1 } }) },
+  entryDelete: { when: 'any', run: forEntry('entry delete ID',
+    (state, at) => { state.entries[at] = { ...state.entries[at]!, status: 0 } }) },
+  entryRestore: { when: 'any', run: forEntry('entry restore ID',
+    (state, at) => { state.entries[at] = { ...state.entries[at]!, status: 1 } }) },
   entryPurge: {
     when: 'any',
     run: forEntry('entry purge ID --yes', (state, at) => {
@@ -494,7 +513,8 @@ export const STEPS: { readonly [name: string]: Step } = {
     }
   },
   damage: { when: 'stopped', run: damage },
-  saveKeys: { when: 'any', beside: true, run: async world => { if (existsSync(world.keyFile)) world.savedKeys.push(readFileSync(world.keyFile)) } },
+  saveKeys: { when: 'any', beside: true,
+    run: async world => { if (existsSync(world.keyFile)) world.savedKeys.push(readFileSync(world.keyFile)) } },
   putKeysBack: {
     when: 'any',
     beside: true,
@@ -529,8 +549,10 @@ export async function take(world: World, name: string, number: number): Promise<
   if (world.pending !== undefined && step.beside !== true) await world.release()
   if (step.when === 'stopped' && world.server !== undefined) await world.end('SIGTERM')
   if (step.when === 'running' && world.server === undefined && !await start(world)) return
-  if (step.when === 'any' && !['putKeysBack', 'mendKeys', 'saveKeys', 'release', 'killHeld', 'verify', 'init'].includes(name)) {
-    if (world.server === undefined && (world.isMissing() || world.lackingKeys().length > 0) || world.isSocketGone && !/rotate|ewrite|ompact/.test(name)) return
+  if (step.when === 'any' && !['putKeysBack', 'mendKeys', 'saveKeys', 'release', 'killHeld', 'verify',
+    'init'].includes(name)) {
+    if (world.server === undefined && (world.isMissing() || world.lackingKeys().length > 0) || world.isSocketGone &&
+      !/rotate|ewrite|ompact/.test(name)) return
   }
   await step.run(world, seeded(number))
   world.noteKeys()

@@ -10,7 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { NO_PYTHON, PYTHON } from '../support/programs.ts'
-import { adoptChanged, adoptCreated, Defect, emptyState, groupsOf, isSeen, listed, plain, shown, type Entry, type State, type Token, type Unanswered } from './state.ts'
+import { adoptChanged, adoptCreated, Defect, emptyState, groupsOf, isSeen, listed, plain, shown, type Entry, type State,
+  type Token, type Unanswered } from './state.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 export const PROGRAM: string = process.env['PROGRAM'] ?? fileURLToPath(new URL('../..', import.meta.url))
@@ -38,7 +39,8 @@ export interface Pending {
   readonly inService: boolean
 }
 
-interface Server { readonly child: ChildProcess, readonly url: URL, readonly agent: Agent, readonly ended: Promise<unknown> }
+interface Server { readonly child: ChildProcess, readonly url: URL, readonly agent: Agent,
+  readonly ended: Promise<unknown> }
 
 export class World {
   readonly home: string = mkdtempSync(join(tmpdir(), 'pes-model-'))
@@ -95,14 +97,17 @@ export class World {
 
   #judged(words: string, done: Done): Done {
     const { code, out, error } = done
-    const isExplained = code === 0 || /^((warning: |journal \/|the service has not)[^\n]+\n)*error: [^\n]{10,}\n$/.test(error)
-    if (!isExplained || (code !== 0 && out !== '')) throw new Defect(`a refusal does not say why: ${words}: ${code} ${out} ${error}`)
+    const isExplained = code === 0 ||
+      /^((warning: |journal \/|the service has not)[^\n]+\n)*error: [^\n]{10,}\n$/.test(error)
+    if (!isExplained || (code !== 0 &&
+      out !== '')) throw new Defect(`a refusal does not say why: ${words}: ${code} ${out} ${error}`)
     return done
   }
 
   async done(words: string, input?: string): Promise<any> {
     const { code, out, error } = await this.admin(`${words} --json`, input)
-    if (code !== 0) throw new Defect(`a command fails: ${words.replace(/\d+/g, 'N').replaceAll(this.home, '')}: ${error}`)
+    if (code !== 0) throw new Defect(`a command fails: ${words.replace(/\d+/g, 'N').replaceAll(this.home,
+      '')}: ${error}`)
     return out === '' ? undefined : JSON.parse(out.split('\n')[0]!)
   }
 
@@ -127,13 +132,15 @@ export class World {
     const { pending } = this
     if (pending === undefined) return
     letGo(this.hold)
-    const late = pause(WAIT_MS, undefined, { ref: false }).then(() => { throw new Defect(`a command does not end: ${pending.words}`) })
+    const late = pause(WAIT_MS, undefined,
+      { ref: false }).then(() => { throw new Defect(`a command does not end: ${pending.words}`) })
     const done = this.#judged(pending.words, await Promise.race([pending.ended, late]))
     this.pending = undefined
     if (done.code !== 0) return
     this.noteOperator(pending.inService)
     if (pending.becomes === undefined) return this.rewritten()
-    if (this.changes > pending.changes) throw new Defect('a restore took the place of a journal with acknowledged changes')
+    if (this.changes > pending.changes) throw new Defect('a restore took the place of a journal with acknowledged ' +
+      'changes')
     this.state = pending.becomes
     this.rewrittenBytes = statSync(this.journal).size
   }
@@ -162,7 +169,8 @@ export class World {
   noteSealing(): void { this.sealsWith = keyNames(this.keyFile).at(-1) }
 
   noteKeys(): void {
-    if (existsSync(this.keyFile)) for (const line of readFileSync(this.keyFile, 'utf8').trim().split('\n')) this.keyLines.add(line)
+    if (existsSync(this.keyFile)) for (const line of readFileSync(this.keyFile,
+      'utf8').trim().split('\n')) this.keyLines.add(line)
   }
 
   /** The keys that the key file does not have, and by which lines of the journal are sealed, or are about to be. */
@@ -176,7 +184,8 @@ export class World {
 
   /** Files of which one may hold the newest state: no journal is begun beside them. */
   statesLeft(): string[] {
-    return readdirSync(this.data).filter(name => /^(archive-\d+-\d+|journal\.rescued-.*)\.jsonl$/.test(name)).map(name => join(this.data, name))
+    return readdirSync(this.data).filter(name =>
+      /^(archive-\d+-\d+|journal\.rescued-.*)\.jsonl$/.test(name)).map(name => join(this.data, name))
   }
 
   isMissing(): boolean { return !existsSync(this.journal) || statSync(this.journal).size === 0 }
@@ -189,9 +198,11 @@ export class World {
     // A key beside no journal says that something was stored there.
     const isKeyLeft = isNew && dirname(this.keyFile) === this.data && existsSync(this.keyFile)
     const mustNot = isNew && !this.isBegun && (production || isKeyLeft)
-    const may = this.pending !== undefined || (production && isNew) || isKeyLeft || (isNew && this.statesLeft().length > 0) || this.lackingKeys().length > 0 || this.isSocketGone
+    const may = this.pending !== undefined || (production && isNew) || isKeyLeft ||
+      (isNew && this.statesLeft().length > 0) || this.lackingKeys().length > 0 || this.isSocketGone
     const args = ['--import', HELD, join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
-      `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
+      `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [],
+      '--trust-proxy=127.0.0.1']
     const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production', AUTH: 'none' } }
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let [out, error, isOver] = ['', '', false]
@@ -244,7 +255,8 @@ export class World {
           const json = parsed(text)
           if (json === undefined) return reject(new Defect(`an answer is no JSON: ${method} ${path}: ${text}`))
           const answer = { status: response.statusCode!, json, retryAfter: response.headers['retry-after'] }
-          if (answer.status >= 400 && !answer.json.message) reject(new Defect(`a refusal does not say why: ${method} ${path}: ${text}`))
+          if (answer.status >= 400 &&
+            !answer.json.message) reject(new Defect(`a refusal does not say why: ${method} ${path}: ${text}`))
           resolve(answer)
         })
       })
@@ -258,7 +270,8 @@ export class World {
   }
 
   mayRefuse(): boolean {
-    return this.pending !== undefined || this.isSplit || this.isSocketGone || this.lackingKeys().length > 0 || this.isMissing()
+    return this.pending !== undefined || this.isSplit || this.isSocketGone || this.lackingKeys().length > 0 ||
+      this.isMissing()
   }
 
   /** A live token that may change everything; undefined in the open configuration. */
@@ -272,7 +285,8 @@ export class World {
   }
 
   async addUser(email: string, mayChange: boolean): Promise<void> {
-    await this.done(`user add ${email} --password-stdin${mayChange ? '' : ' --abilities password:read'}`, `${PASSWORD}\n`)
+    await this.done(`user add ${email} --password-stdin${mayChange ? '' : ' --abilities password:read'}`,
+      `${PASSWORD}\n`)
     this.state.users.set(email, mayChange)
     this.state.groups.delete(email)
     this.acknowledged()
@@ -312,7 +326,8 @@ export class World {
       if (found === undefined) throw new Defect(`an acknowledged entry is gone: ${id}`)
       adoptChanged(state, unanswered, id, found)
     }
-    for (let found = await one(state.entries.length + 1); found !== undefined; found = await one(state.entries.length + 1)) {
+    for (let found = await one(state.entries.length + 1); found !== undefined; found = await one(state.entries.length +
+      1)) {
       adoptCreated(state, unanswered, found)
     }
     if (this.pending === undefined) this.unanswered = []
@@ -325,7 +340,8 @@ export class World {
       if (entry?.status === 1) continue
       const found = await one(at + 1)
       const is = found && { id: at + 1, ...found }
-      if (JSON.stringify(is) !== JSON.stringify(shown(state, at + 1))) throw new Defect(`an entry is another one: ${at + 1}: ${JSON.stringify(is)}`)
+      if (JSON.stringify(is) !== JSON.stringify(shown(state, at + 1))) throw new Defect(`an entry is another one: ${at +
+        1}: ${JSON.stringify(is)}`)
     }
     if (!this.config.auth) return
     for (const known of state.tokens.slice(-3)) {
@@ -335,7 +351,8 @@ export class World {
       if (!isLive) continue
       const groups = groupsOf(state, known)
       const seen = status === 404 ? [] : json
-      if (JSON.stringify(seen) !== JSON.stringify(listed(state, groups))) throw new Defect(`the list of ${groups} is another one: ${JSON.stringify(seen)}`)
+      if (JSON.stringify(seen) !== JSON.stringify(listed(state,
+        groups))) throw new Defect(`the list of ${groups} is another one: ${JSON.stringify(seen)}`)
       if (groups === undefined) continue
       for (const [at, entry] of state.entries.entries()) {
         const { status } = (await this.ask('GET', `/api/getPassword/${at + 1}`, undefined, token))!
@@ -348,7 +365,8 @@ export class World {
   /** What `journal verify` and `verify.py` say of a journal: its records and head, or undefined where it is damaged. */
   async verified(path: string = this.journal, isWhole = true): Promise<string | undefined> {
     const { code, out, error } = await this.admin(`journal verify ${path} --json`)
-    const other = NO_PYTHON === false ? spawnSync(PYTHON, [VERIFIER, path, '--key', this.keyFile], { encoding: 'utf8' }) : undefined
+    const other = NO_PYTHON === false ? spawnSync(PYTHON, [VERIFIER, path, '--key', this.keyFile],
+      { encoding: 'utf8' }) : undefined
     const { status = code, stdout = undefined } = other ?? {}
     if ((code === 0) !== (status === 0)) throw new Defect(`verify and verify.py differ: ${code} ${error} ${status} ${stdout}`)
     if (code !== 0) {
@@ -357,8 +375,10 @@ export class World {
     }
     const { records, head, tornBytes, entries, active } = JSON.parse(out)
     if (stdout?.startsWith(`${records} records, head ${head}`) === false) throw new Defect(`verify.py says ${stdout}, verify ${out}`)
-    if (isWhole && tornBytes === 0 && this.unanswered.length === 0 && path === this.journal && (active !== listed(this.state).length ||
-      entries !== this.state.entries.filter(entry => entry !== null).length)) throw new Defect(`verify counts ${entries} entries, ${active} active`)
+    if (isWhole && tornBytes === 0 && this.unanswered.length === 0 && path === this.journal &&
+      (active !== listed(this.state).length ||
+      entries !== this.state.entries.filter(entry =>
+        entry !== null).length)) throw new Defect(`verify counts ${entries} entries, ${active} active`)
     return String(head)
   }
 

@@ -18,7 +18,8 @@ for (const [what, readMs, records, endpoints, hint] of [
     const lines: string[] = []
     const journal = { status: () => ({ records }), location: () => ({ endpoints }) }
     const settings = { abilities: new Map(), dataDir: '/nowhere' }
-    const context = { settings, store, journal, readMs, lock: { server: { on: () => {} } }, log: { info: (line: string) => { lines.push(line) } } }
+    const context = { settings, store, journal, readMs, lock: { server: { on: () => {} } },
+      log: { info: (line: string) => { lines.push(line) } } }
     await operator.open!(context as unknown as PartContext<object>)
     assert.equal(lines.length, hint === undefined ? 0 : 1)
     if (hint !== undefined) assert.match(lines[0]!, hint)

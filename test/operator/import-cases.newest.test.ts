@@ -40,8 +40,10 @@ const WITHOUT_GROUPS: readonly Case[] = [
   {
     what: 'Bitwarden with two addresses in a cell, archived', format: 'Bitwarden',
     file: 'folder,favorite,type,name,notes,fields,reprompt,archivedDate,login_uri,login_username,login_password,login_totp\n' +
-      'Work,1,login,Shop,"l1\r\nl2\nl3",pin: 1234,0,2026-01-02T03:04:05.000Z,"https://a.example,https://b.example",ann,pw-1,\n',
-    entries: { 2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example', notas: 'l1\r\nl2\nl3' } },
+      'Work,1,login,Shop,"l1\r\nl2\nl3",pin: ' +
+        '1234,0,2026-01-02T03:04:05.000Z,"https://a.example,https://b.example",ann,pw-1,\n',
+    entries: { 2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example',
+      notas: 'l1\r\nl2\nl3' } },
     loses: { 2: ['archived', 'folder', 'further address', 'other field'] }
   },
   {
@@ -52,28 +54,34 @@ const WITHOUT_GROUPS: readonly Case[] = [
   },
   {
     what: 'Bitwarden without `encrypted`', format: 'Bitwarden',
-    file: JSON.stringify({ folders: [], items: [{ type: 1, name: 'Shop', folderId: null, notes: null, collectionIds: null,
+    file: JSON.stringify({ folders: [], items: [{ type: 1, name: 'Shop', folderId: null, notes: null,
+      collectionIds: null,
       login: { uris: [{ match: null, uri: 'https://a.example' }], username: 'ann', password: 'pw-1', totp: null } }] }),
     entries: { 1: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example' } }
   },
   {
     what: 'Bitwarden whose first address is empty', format: 'Bitwarden',
     file: bitwarden(
-      { type: 1, name: 'A', login: { username: 'u', password: 'p', uris: [{ match: null, uri: '' }, { match: 0, uri: 'https://b.example' }] } },
+      { type: 1, name: 'A', login: { username: 'u', password: 'p',
+        uris: [{ match: null, uri: '' }, { match: 0, uri: 'https://b.example' }] } },
       { type: 1, name: 'B', archivedDate: '2026-01-01T00:00:00Z', deletedDate: '2026-01-02T00:00:00Z',
-        login: { username: 'u', password: 'p2', fido2Credentials: [{ credentialId: 'x' }] }, passwordHistory: [{ password: 'old' }] },
+        login: { username: 'u', password: 'p2', fido2Credentials: [{ credentialId: 'x' }] },
+        passwordHistory: [{ password: 'old' }] },
       { type: 4, name: 'Id', identity: { username: 'iu' } },
       { type: 3, name: 'C', card: { number: '4111', code: '1' }, notes: 'n' }),
     entries: {
       1: { password: 'p', sistema: 'A', usuario: 'u', url: 'https://b.example' },
       2: { password: 'p2', sistema: 'B', usuario: 'u', status: 0 }
     },
-    loses: { 2: ['archived', 'former password', 'passkey'], 3: ['identity', 'no password'], 4: ['card', 'no password', 'note'] }
+    loses: { 2: ['archived', 'former password', 'passkey'], 3: ['identity', 'no password'],
+      4: ['card', 'no password', 'note'] }
   },
   {
-    what: 'our own export for Bitwarden, with values that KeePass and LastPass would mean otherwise', format: 'Bitwarden',
+    what: 'our own export for Bitwarden, with values that KeePass and LastPass would mean otherwise',
+    format: 'Bitwarden',
     file: JSON.stringify({ encrypted: false, generator: 'password-entry-service', folders: [], items: [
-      { type: 1, name: '{REF:T@I:1}', login: { uris: [{ uri: 'http://sn' }], username: '{REF:U@I:1}', password: '{REF:P@I:1}' } }
+      { type: 1, name: '{REF:T@I:1}', login: { uris: [{ uri: 'http://sn' }], username: '{REF:U@I:1}',
+        password: '{REF:P@I:1}' } }
     ] }),
     entries: { 1: { password: '{REF:P@I:1}', sistema: '{REF:T@I:1}', usuario: '{REF:U@I:1}', url: 'http://sn' } }
   },
@@ -90,7 +98,8 @@ const WITHOUT_GROUPS: readonly Case[] = [
   {
     what: 'a spreadsheet with a comment', format: 'CSV',
     file: '"Title","Username","Password","URL","Comment"\n"Gmail","ann@mail.example","pw-1","https://a.example","keep me"\n',
-    entries: { 2: { password: 'pw-1', sistema: 'Gmail', usuario: 'ann@mail.example', url: 'https://a.example', notas: 'keep me' } }
+    entries: { 2: { password: 'pw-1', sistema: 'Gmail', usuario: 'ann@mail.example', url: 'https://a.example',
+      notas: 'keep me' } }
   },
   {
     what: 'a spreadsheet with columns of which nothing is known, and 0 as a value', format: 'CSV',
@@ -98,11 +107,13 @@ const WITHOUT_GROUPS: readonly Case[] = [
     entries: { 2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann' } }, loses: { 2: ['column pin', 'column type'] }
   },
   {
-    what: 'a spreadsheet of Excel, which says its separator', format: 'CSV', file: 'sep=;\r\nsystem;user;password\r\na;b;c\r\n',
+    what: 'a spreadsheet of Excel, which says its separator', format: 'CSV',
+    file: 'sep=;\r\nsystem;user;password\r\na;b;c\r\n',
     entries: { 3: { password: 'c', sistema: 'a', usuario: 'b' } }
   },
   {
-    what: 'Safari of 2021', format: 'Apple', file: 'Title,Url,Username,Password\nShop (ann),https://a.example/,ann,pw-1\n',
+    what: 'Safari of 2021', format: 'Apple',
+    file: 'Title,Url,Username,Password\nShop (ann),https://a.example/,ann,pw-1\n',
     entries: { 2: { password: 'pw-1', sistema: 'Shop (ann)', usuario: 'ann', url: 'https://a.example/' } }
   },
   {
@@ -123,19 +134,26 @@ const WITHOUT_GROUPS: readonly Case[] = [
   },
   { what: 'a row that is too short', file: `${CHROME}Shop,https://a.example,ann,pw-1\n`,
     refused: /^the file is not valid CSV .*: line 2, column 1: 4 cells, where .* has 5; if its last cells are empty, add 1 comma at its end$/ },
-  { what: 'a row that is much too short, of semicolons', file: 'system;user;password;url\na;b\n', refused: /add 2 semicolons at its end$/ },
+  { what: 'a row that is much too short, of semicolons', file: 'system;user;password;url\na;b\n',
+    refused: /add 2 semicolons at its end$/ },
   { what: 'a row that is too long', file: `${CHROME}a,b,c,d,e,f\n`, refused: /6 cells, where the first row has 5$/ },
   { what: 'the JSON of Enpass',
     file: '{"folders":[],"items":[{"title":"Shop","category":"login","fields":[{"type":"password","value":"pw-1"}]}]}',
     refused: /^this JSON is of no known program: export it there as CSV$/ },
-  { what: 'the JSON of Proton Pass', file: '{"encrypted":false,"userId":"u","version":"1.8.0","vaults":{"v":{"name":"Home","items":[]}}}',
+  { what: 'the JSON of Proton Pass',
+    file: '{"encrypted":false,"userId":"u","version":"1.8.0","vaults":{"v":{"name":"Home","items":[]}}}',
     refused: /^this is the JSON of Proton Pass: export it as CSV$/ },
-  { what: 'the encrypted JSON of Bitwarden', file: '{"encrypted":true,"data":"x"}', refused: /^this export of Bitwarden is encrypted/ },
-  { what: 'what is in a 1PUX file', file: '{"accounts":[{"attrs":{"name":"x"},"vaults":[{"attrs":{"name":"v"},"items":[]}]}]}',
+  { what: 'the encrypted JSON of Bitwarden', file: '{"encrypted":true,"data":"x"}',
+    refused: /^this export of Bitwarden is encrypted/ },
+  { what: 'what is in a 1PUX file',
+    file: '{"accounts":[{"attrs":{"name":"x"},"vaults":[{"attrs":{"name":"v"},"items":[]}]}]}',
     refused: /1PUX file of 1Password: export it as CSV$/ },
-  { what: 'a 1PUX file', file: Buffer.from('PK\x03\x04…export.attributes…export.data'), refused: /^this is a 1PUX file of 1Password: export it as CSV$/ },
-  { what: 'the zip file of Proton Pass', file: Buffer.from('PK\x03\x04…Proton Pass/data.json'), refused: /Proton Pass: export it as CSV$/ },
-  { what: 'UTF-16 with a byte order mark', file: utf16('\ufeffsystem,user,password\na,b,c\n'), refused: /^this is UTF-16: save it as CSV in UTF-8/ },
+  { what: 'a 1PUX file', file: Buffer.from('PK\x03\x04…export.attributes…export.data'),
+    refused: /^this is a 1PUX file of 1Password: export it as CSV$/ },
+  { what: 'the zip file of Proton Pass', file: Buffer.from('PK\x03\x04…Proton Pass/data.json'),
+    refused: /Proton Pass: export it as CSV$/ },
+  { what: 'UTF-16 with a byte order mark', file: utf16('\ufeffsystem,user,password\na,b,c\n'),
+    refused: /^this is UTF-16: save it as CSV in UTF-8/ },
   { what: 'UTF-16 without one', file: utf16('system,user,password\na,b,c\n'), refused: /^this is UTF-16/ }
 ]
 
@@ -151,28 +169,34 @@ const WITH_GROUPS: readonly Case[] = [
       ]
     }),
     entries: {
-      1: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Work/Mail' }, 2: { password: 'p', sistema: 'B', usuario: 'u', grupo: 'Shared' },
+      1: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Work/Mail' },
+      2: { password: 'p', sistema: 'B', usuario: 'u', grupo: 'Shared' },
       3: { password: 'p', sistema: 'C', usuario: 'u' }
     },
     loses: { 2: ['further folder'], 3: ['folder'] }
   },
   {
     // After the fixtures of another importer, which names the same title, user name and groups.
-    what: 'an older export of Bitwarden, which says nothing of encryption, and whose folders differ in letter case', format: 'Bitwarden',
+    what: 'an older export of Bitwarden, which says nothing of encryption, and whose folders differ in letter case',
+      format: 'Bitwarden',
     file: JSON.stringify({
       folders: [{ id: 'x', name: 'Test/Subfolder' }, { id: 'y', name: 'Test/SubFolder/Another' }],
       items: [
-        { type: 2, name: 'My Secure Note', folderId: 'x', notes: '1st line', secureNote: { type: 0 }, collectionIds: [null] },
+        { type: 2, name: 'My Secure Note', folderId: 'x', notes: '1st line', secureNote: { type: 0 },
+          collectionIds: [null] },
         {
-          type: 1, name: 'Login Name', folderId: 'x', notes: '1st line\n2nd line', favorite: true, collectionIds: [null],
+          type: 1, name: 'Login Name', folderId: 'x', notes: '1st line\n2nd line', favorite: true,
+          collectionIds: [null],
           fields: [{ name: 'Hidden Field', value: 'hidden-field-value', type: 1 }],
           login: {
-            uris: ['https://mail.google.com', 'https://google.com', 'https://gmail.com'].map(uri => ({ match: null, uri })),
+            uris: ['https://mail.google.com', 'https://google.com', 'https://gmail.com'].map(uri =>
+              ({ match: null, uri })),
             username: 'myusername@gmail.com', password: 'mypassword',
             totp: 'otpauth://totp/Google:myusername%40gmail.com?secret=DFDFDEF%3D&period=30&digits=6&issuer=Google'
           }
         },
-        { type: 1, name: 'Webauthn.io test 3', folderId: 'y', login: { uris: [], username: 'testUser3', password: 'testPassword3' } }
+        { type: 1, name: 'Webauthn.io test 3', folderId: 'y',
+          login: { uris: [], username: 'testUser3', password: 'testPassword3' } }
       ]
     }),
     entries: {
@@ -181,14 +205,16 @@ const WITH_GROUPS: readonly Case[] = [
         notas: '1st line\n2nd line', grupo: 'Test/Subfolder',
         otp: 'otpauth://totp/Google:myusername%40gmail.com?secret=DFDFDEF%3D&period=30&digits=6&issuer=Google'
       },
-      3: { password: 'testPassword3', sistema: 'Webauthn.io test 3', usuario: 'testUser3', grupo: 'Test/SubFolder/Another' }
+      3: { password: 'testPassword3', sistema: 'Webauthn.io test 3', usuario: 'testUser3',
+        grupo: 'Test/SubFolder/Another' }
     },
     loses: { 1: ['folder', 'no password', 'note'], 2: ['further address', 'other field'] }
   },
   {
     what: 'the groups of KeePassXC without the root', format: 'KeePassXC',
     file: 'Group,Title,Username,Password,URL,Notes,TOTP\nRoot/Net/Mail,A,u,p,,,\nRoot,B,u,p,,,\n',
-    entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Net/Mail' }, 3: { password: 'p', sistema: 'B', usuario: 'u' } }
+    entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Net/Mail' },
+      3: { password: 'p', sistema: 'B', usuario: 'u' } }
   },
   {
     what: 'the folders of LastPass; (none) is none, and what cannot be a name is counted', format: 'LastPass',
@@ -201,8 +227,10 @@ const WITH_GROUPS: readonly Case[] = [
     loses: { 4: ['folder'] }
   },
   {
-    what: 'the vaults of Proton Pass', format: 'Proton Pass', file: `${PROTON}login,A,,,,u,p,,,1,1,Home\nnote,N,,,,,,text,,1,1,Home\n`,
-    entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Home' } }, loses: { 3: ['folder', 'no password', 'note'] }
+    what: 'the vaults of Proton Pass', format: 'Proton Pass',
+    file: `${PROTON}login,A,,,,u,p,,,1,1,Home\nnote,N,,,,,,text,,1,1,Home\n`,
+    entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Home' } },
+    loses: { 3: ['folder', 'no password', 'note'] }
   },
   {
     what: 'the group of a spreadsheet', format: 'CSV', file: 'system,user,password,group\nA,u,p,Ops\n',
@@ -215,12 +243,14 @@ function holds({ file, format, entries = {}, loses = {}, refused }: Case, keepsG
     const source = readSource(Buffer.from(file as string), keepsGroups)
     return { ...source, rows: [...source.rows] }
   }
-  if (refused !== undefined) return assert.throws(read, ({ message }: Error) => refused.test(message) || assert.fail(message))
+  if (refused !== undefined) return assert.throws(read, ({ message }: Error) => refused.test(message) ||
+    assert.fail(message))
   const source = read()
   const rows = [...source.rows]
   assert.equal(source.format, format)
   const made = rows.flatMap(({ line, entry }) => entry === undefined ? [] : [[line, entry] as const])
-  assert.deepEqual(Object.fromEntries(made), Object.fromEntries(Object.entries(entries).map(([line, entry]) => [line, { status: 1, ...entry }])))
+  assert.deepEqual(Object.fromEntries(made), Object.fromEntries(Object.entries(entries).map(([line, entry]) => [line,
+    { status: 1, ...entry }])))
   const lost = rows.filter(({ dropped }) => dropped.length > 0).map(({ line, dropped }) => [line, [...dropped].sort()])
   assert.deepEqual(Object.fromEntries(lost), loses)
 }

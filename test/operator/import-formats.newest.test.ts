@@ -42,7 +42,8 @@ const SAMPLES: readonly Sample[] = [
     ],
     loses: { 7: ['address', 'no password'] },
     more: {
-      2: ['https://accounts.google.com/signin/v2'], 3: ['android://c0FFee-_==@com.twitter.android/', 'a note\nof two lines'],
+      2: ['https://accounts.google.com/signin/v2'], 3: ['android://c0FFee-_==@com.twitter.android/',
+        'a note\nof two lines'],
       5: ['https://router.local:8443/login?a=b'], 6: ['https://example.org/']
     },
     rows: [
@@ -118,7 +119,8 @@ const SAMPLES: readonly Sample[] = [
     format: '1Password', what: ' with Website', end: '\r\n',
     loses: {},
     more: { 2: ['https://a.org'] },
-    lines: ['Title,Website,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes', 'A,https://a.org,u,p,,false,false,,'],
+    lines: ['Title,Website,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes',
+      'A,https://a.org,u,p,,false,false,,'],
     rows: [[2, 'A', 'u', 'p']]
   },
   {
@@ -134,7 +136,8 @@ const SAMPLES: readonly Sample[] = [
     rows: [[2, 'Facebook', 'ana', 'p&w'], [3], [5, 'Bank', 'ana', 'only-name']]
   },
   {
-    format: 'Apple', end: '\n', loses: { 3: ['one-time code'] }, more: { 2: ['https://example.org/'], 3: ['https://b.org/', 'a note'] },
+    format: 'Apple', end: '\n', loses: { 3: ['one-time code'] },
+    more: { 2: ['https://example.org/'], 3: ['https://b.org/', 'a note'] },
     lines: [
       'Title,URL,Username,Password,Notes,OTPAuth',
       'example.org (ana),https://example.org/,ana,"p,1",,', ',https://b.org/,,q,a note,otpauth://totp/x?secret=A'
@@ -195,7 +198,8 @@ for (const { format, what = '', lines, end = '\n', rows, loses, more = {} } of S
   test(`${format}${what}: each row with a password becomes an entry`, () => {
     const expected = rows.map(([line, sistema, usuario, password]) => ({
       line, entry: sistema === undefined ? undefined
-        : { password, sistema, usuario, ...more[line]?.[0] && { url: more[line][0] }, ...more[line]?.[1] && { notas: more[line][1] }, status: 1 }
+        : { password, sistema, usuario, ...more[line]?.[0] && { url: more[line][0] }, ...more[line]?.[1] &&
+          { notas: more[line][1] }, status: 1 }
     }))
     const entriesOf = (text: string): unknown => {
       const source = sourceOf(text)
@@ -205,7 +209,8 @@ for (const { format, what = '', lines, end = '\n', rows, loses, more = {} } of S
     const text = lines.map(line => line + end).join('')
     assert.deepEqual(entriesOf(text), expected)
     assert.deepEqual(entriesOf(`\ufeff${text}`), expected, 'with a byte order mark')
-    const lost = sourceOf(text).rows.filter(({ dropped }) => dropped.length > 0).map(({ line, dropped }) => [line, [...dropped].sort()])
+    const lost = sourceOf(text).rows.filter(({ dropped }) =>
+      dropped.length > 0).map(({ line, dropped }) => [line, [...dropped].sort()])
     assert.deepEqual(Object.fromEntries(lost), loses ?? {})
     // What a later version may do: columns at the end, and between; and what a spreadsheet makes of it.
     const header = lines[0]!
@@ -216,13 +221,17 @@ for (const { format, what = '', lines, end = '\n', rows, loses, more = {} } of S
 }
 
 const item = (name: unknown, username: unknown, password: unknown, more: object = {}): object => ({
-  passwordHistory: null, id: 'x', organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: null, favorite: false,
-  login: { uris: [{ match: null, uri: 'https://b.org/x' }, { uri: 'https://c.org' }], username, password, totp: null }, ...more
+  passwordHistory: null, id: 'x', organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: null,
+  favorite: false,
+  login: { uris: [{ match: null, uri: 'https://b.org/x' }, { uri: 'https://c.org' }], username, password, totp: null },
+  ...more
 })
 const BITWARDEN = {
   encrypted: false, folders: [{ id: 'f', name: 'items' }], items: [
-    item('a', 'ana', 'p"\\1'), item('', null, 'p2'), item('a note', null, null, { type: 2, login: undefined, secureNote: { type: 0 } }),
-    item('trash', 'u', 'p3', { deletedDate: '2024-01-01T00:00:00Z' }), item(null, ['u'], 'p4', { login: { uris: null, username: null, password: 'p4' } })
+    item('a', 'ana', 'p"\\1'), item('', null, 'p2'), item('a note', null, null,
+      { type: 2, login: undefined, secureNote: { type: 0 } }),
+    item('trash', 'u', 'p3', { deletedDate: '2024-01-01T00:00:00Z' }),
+    item(null, ['u'], 'p4', { login: { uris: null, username: null, password: 'p4' } })
   ]
 }
 
@@ -230,23 +239,27 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
   const { format, rows } = sourceOf(JSON.stringify(BITWARDEN, null, 1))
   assert.equal(format, 'Bitwarden')
   assert.deepEqual(rows.map(({ entry }) => entry && Object.values(entry)), [
-    ['p"\\1', 'a', 'ana', 'https://b.org/x', 1], ['p2', 'b.org', '-', 'https://b.org/x', 1], undefined, ['p3', 'trash', 'u', 'https://b.org/x', 0], ['p4', '-', '-', 1]
+    ['p"\\1', 'a', 'ana', 'https://b.org/x', 1], ['p2', 'b.org', '-', 'https://b.org/x', 1], undefined,
+    ['p3', 'trash', 'u', 'https://b.org/x', 0], ['p4', '-', '-', 1]
   ])
   assert.deepEqual(rows.map(({ line }) => line), [1, 2, 3, 4, 5], 'each by its place')
   assert.deepEqual(rows.map(({ dropped }) => [...dropped].sort()), [
     ['further address'], ['further address'], ['no password', 'note'], ['further address'], []
   ])
   const kept = item('a', 'u', 'p', {
-    archivedDate: '2025-01-01T00:00:00Z', folderId: 'f', fields: [{ name: 'PIN', value: '1', type: 1 }], passwordHistory: [{ password: 'o' }],
+    archivedDate: '2025-01-01T00:00:00Z', folderId: 'f', fields: [{ name: 'PIN', value: '1', type: 1 }],
+    passwordHistory: [{ password: 'o' }],
     login: { uris: [], username: 'u', password: 'p', totp: 'otpauth://totp/x', fido2Credentials: [{}] }
   })
   assert.deepEqual(sourceOf(JSON.stringify({ encrypted: false, items: [kept] })).rows.map(({ dropped }) => dropped),
     [['other field', 'former password', 'archived', 'passkey', 'folder', 'one-time code']])
   const { items, ...others } = BITWARDEN
-  assert.equal(sourceOf(`\ufeff${JSON.stringify({ items, more: { items: [1] }, ...others })}`).rows.length, items.length)
+  assert.equal(sourceOf(`\ufeff${JSON.stringify({ items, more: { items: [1] }, ...others })}`).rows.length,
+    items.length)
   assert.deepEqual(sourceOf('{"encrypted":false,"items":[]}').rows, [])
   for (const [text, why] of [
-    [JSON.stringify({ encrypted: true, passwordProtected: true, data: 'SECRET' }), /is encrypted; export it again as \.json/],
+    [JSON.stringify({ encrypted: true, passwordProtected: true, data: 'SECRET' }),
+      /is encrypted; export it again as \.json/],
     [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^item 1: it is not an object$/],
     ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^item 1: password has an unknown form$/],
     ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^item 1: the object around \w+ has an unknown form$/],
@@ -254,7 +267,8 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
     ['{"encrypted":false,"items":{"SECRET":1}}', /^items has an unknown form; export it from Bitwarden again$/],
     ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^line 1, column 31: it has an unexpected character/],
     ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^line 1, column 47: it ends in a string$/],
-    ['{"logins":[{"SECRET":1}]}', /^line 1: this object has no member password; known are .* \.json of Bitwarden \(Tools, Export vault\)/]
+    ['{"logins":[{"SECRET":1}]}',
+      /^line 1: this object has no member password; known are .* \.json of Bitwarden \(Tools, Export vault\)/]
   ] as const) {
     assert.throws(() => sourceOf(text), (error: Error) => {
       assert.match(error.message, why)
@@ -279,8 +293,10 @@ test('JSON lines, a JSON array and CSV of this program: each is an entry, delete
   assert.deepEqual(sourceOf(`\ufeff${JSON.stringify([A, B], null, 1)}`).rows, rowsOf(1, 2))
   const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n7,s,u,p,0\n'
   assert.deepEqual(sourceOf(csv), { format: 'this program', rows: rowsOf(2, 3) })
-  for (const [columns, rows] of [['status,sistema,usuario,password', '1,s,u,p\n0,s,u,p'], ['sistema,usuario,password,notes,status', 's,u,p,,\ns,u,p,,0']]) {
-    assert.deepEqual(sourceOf(`${columns}\n${rows}`).rows.map(({ entry }) => entry), [ENTRY_A, ENTRY_B], 'in another order')
+  for (const [columns, rows] of [['status,sistema,usuario,password', '1,s,u,p\n0,s,u,p'],
+    ['sistema,usuario,password,notes,status', 's,u,p,,\ns,u,p,,0']]) {
+    assert.deepEqual(sourceOf(`${columns}\n${rows}`).rows.map(({ entry }) => entry), [ENTRY_A, ENTRY_B],
+      'in another order')
   }
   const { status: _, ...fields } = ENTRY_A
   assert.deepEqual(sourceOf(`${JSON.stringify(fields)}\n${JSON.stringify(fields)}`).rows.map(seenOf),
@@ -292,7 +308,8 @@ test('JSON lines, a JSON array and CSV of this program: each is an entry, delete
 })
 
 test('what KeePass only refers to is no password', () => {
-  const rows = sourceOf('"Account","Login Name","Password","Web Site","Comments"\n"a","u","{REF:P@I:0123}","",""\n"b","{REF:U@I:0123}","p","",""\n').rows
+  const rows = sourceOf('"Account","Login Name","Password","Web ' +
+    'Site","Comments"\n"a","u","{REF:P@I:0123}","",""\n"b","{REF:U@I:0123}","p","",""\n').rows
   assert.deepEqual(rows.map(({ entry, dropped }) => [entry?.password, dropped]),
     [[undefined, ['reference to another entry']], ['p', ['reference to another entry']]])
 })
@@ -309,7 +326,8 @@ test('a malformed file of this program is refused by its line, and the message n
     [`${a}\n["SECRET"]`, /^line 2: it is not an object$/],
     [`${a}\n\0\0\0\0`, /^line 2, column 1: it /],
     ['\0\0\0\0', /^its first line names no known column; known are/],
-    [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`, /^line 3: The password field must be a string. /],
+    [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`,
+      /^line 3: The password field must be a string. /],
     [`${a}\n${a}`, /^line 2: the ids do not ascend/],
     [`{"a":${'['.repeat(70)}`, /^line 1, column 69: it nests deeper/],
     [`${csv}3,SECRET,u,p,1`, /^line 3: the ids do not ascend/],

@@ -39,7 +39,8 @@ const LIFE: readonly Change[] = [
   ['knowledge.addresses', { users: [{ id: 2, email: 'cleo@example.org', name: 'cleo' }] }],
   ['journal.whole', { records: 11 }], ['journal.begun', {}],
   ['recording.begun', {}], ['recording.gap', { why: 'restored' }],
-  ['passwords.told', { operation: 'getPassword', ids: [3] }, 1], ['passwords.told', { operation: 'listPassword', list: 'active' }, 3],
+  ['passwords.told', { operation: 'getPassword', ids: [3] }, 1],
+  ['passwords.told', { operation: 'listPassword', list: 'active' }, 3],
   ['recording.ended', {}],
   ['entry.created', { id: 6, ...FIELDS }], ['fields.created', { id: 7, ...FIELDS, notas: 'n' }, 3],
   ['entry.updated', { id: 6, password: 'other' }], ['fields.updated', { id: 7, url: 'https://y' }],
@@ -66,13 +67,15 @@ interface Journal {
 
 function journalOf(changes: readonly Change[]): Journal {
   const events = changes.map(([type, data, by = null]) => ({ type, by, data, json: JSON.stringify(data) }))
-  const { lines, records } = sealBatch(events, 0, FIRST_HASH, { time: TIME, key: KEYS.newest, nonce: () => randomBytes(12) })
+  const { lines, records } = sealBatch(events, 0, FIRST_HASH,
+    { time: TIME, key: KEYS.newest, nonce: () => randomBytes(12) })
   const truth = new State()
   for (const record of records) truth.apply(record)
   return { lines, records, bytes: bytesOf(lines), truth }
 }
 
-function bytesOf(lines: readonly string[]): Buffer { return Buffer.from(lines.map(line => `${line}\n`).join(''), 'latin1') }
+function bytesOf(lines: readonly string[]): Buffer { return Buffer.from(lines.map(line => `${line}\n`).join(''),
+  'latin1') }
 
 const JOURNALS = LIFE.map((_, i) => journalOf(LIFE.slice(0, i + 1)))
 const WHOLE = JOURNALS.at(-1)!
@@ -85,7 +88,8 @@ function fileOf(bytes: Buffer): Files {
 }
 
 function rebuilt(bytes: Buffer): ReturnType<typeof rebuild> {
-  return rebuild({ files: fileOf(bytes), source: 'bad', keys: KEYS, keepsAccess: false, nextId: 1, onProgress: () => {} })
+  return rebuild({ files: fileOf(bytes), source: 'bad', keys: KEYS, keepsAccess: false, nextId: 1,
+    onProgress: () => {} })
 }
 
 /**
@@ -98,7 +102,8 @@ function check({ lines, records, truth }: Journal, damaged: Buffer, isThere: boo
   checkState(state)
   const lost = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
   const isEndKnown = losses.every(({ to }) => to !== null)
-  assert.equal(made.last - made.opened, lost, 'each line before the newest that opened was opened, or is known to be lost')
+  assert.equal(made.last - made.opened, lost,
+    'each line before the newest that opened was opened, or is known to be lost')
   if (isEndKnown) assert.equal(made.opened + lost, lines.length, 'the end is known, and every lost line')
   for (const what of ['entries', 'users'] as const) {
     const isKept = state[what].size >= truth[what].size
@@ -162,7 +167,8 @@ test('whatever the head of a line says that does not open, it counts as any', ()
     for (const journal of [JOURNALS[i]!, WHOLE]) {
       const heads = [
         ...types.map(type => line.replace(/"type":"[a-z.]+"/, `"type":"${type}"`)),
-        ...[1, i, i + 2, WHOLE.lines.length + 1, 9_007_199_254_740_991].map(seq => line.replace(/"seq":\d+/, `"seq":${seq}`)),
+        ...[1, i, i + 2, WHOLE.lines.length + 1, 9_007_199_254_740_991].map(seq =>
+          line.replace(/"seq":\d+/, `"seq":${seq}`)),
         line.replace(/"key":"[0-9a-f]+"/, '"key":"00000000"')
       ]
       for (const head of heads.filter(head => head !== line)) {
@@ -186,7 +192,8 @@ test('lines that are joined, since bytes from within one to within a later one a
       // At the same place of both, at every alignment of the base64 of the seals, and anywhere.
       for (const y of [x, x - seals[0]! + seals[1]!, x - hashes[0]! + hashes[1]!, 1 + random.int(other.length)]) {
         if (y < 1 || y > other.length) continue
-        const lines = [...journal.lines.slice(0, from), one.slice(0, x) + other.slice(y), ...journal.lines.slice(to + 1)]
+        const lines = [...journal.lines.slice(0, from), one.slice(0, x) + other.slice(y),
+          ...journal.lines.slice(to + 1)]
         // Whole lines that are cut from the end leave no trace.
         if (lines.at(-1) === one && lines.length === from + 1) continue
         checked(journal, bytesOf(lines), () => `line ${from + 1} to ${x}, line ${to + 1} from ${y}, of ${count}`, false)

@@ -1,7 +1,8 @@
 /** Salvage: what comes of damaged journals, against a model; the command, its report and its exit codes. */
 import { strict as assert } from 'node:assert'
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -35,7 +36,8 @@ for (const kind of KINDS) {
       t.diagnostic(names.join(', '))
       // Of lines that are gone without their bytes it is not known how many ids they gave.
       const moves = names.some(one => MOVES.test(one))
-      await salvageAndCheck(source, damaged, { moves, mayLoseNewestIds: moves || names.some(one => / lost|cut/.test(one)) })
+      await salvageAndCheck(source, damaged, { moves, mayLoseNewestIds: moves ||
+        names.some(one => / lost|cut/.test(one)) })
     }
   })
 }
@@ -46,7 +48,8 @@ test('the end of a lost line is found wherever a read of the file ends in it, be
   const [first, ...rest] = source.lines
   const hash = first!.slice(first!.indexOf('"hash":"'))
   for (let before = 1; before < 300; before += 7) {
-    const bytes = [Buffer.alloc(READ_CHUNK_BYTES - before), Buffer.from(hash), Buffer.alloc(400), Buffer.from(`\n${rest.join('\n')}\n`)]
+    const bytes = [Buffer.alloc(READ_CHUNK_BYTES - before), Buffer.from(hash), Buffer.alloc(400),
+      Buffer.from(`\n${rest.join('\n')}\n`)]
     await salvageAndCheck(source, Buffer.concat(bytes), { mayLoseNewestIds: true })
   }
 })
@@ -61,7 +64,8 @@ async function damagedFolder(
   await fill(store, clock)
   await store.close()
   const texts = linesOf(journalBytes(folder))
-  const damaged = texts.map((text, i) => lines.includes(i + 1) ? text.replace(/("sealed":"[^"]{20})(.)/, (_, start, one) => `${start}${one === 'A' ? 'B' : 'A'}`) : text)
+  const damaged = texts.map((text, i) => lines.includes(i + 1)
+    ? text.replace(/("sealed":"[^"]{20})(.)/, (_, start, one) => `${start}${one === 'A' ? 'B' : 'A'}`) : text)
   const bad = join(folder, 'bad.jsonl')
   writeFileSync(bad, bytesOf(damaged))
   return { folder, bad, good: join(folder, 'good.jsonl') }
@@ -78,7 +82,8 @@ test('a change to an entry that is lost is kept aside, and its id is not given a
   const { code, out, error } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
   assert.deepEqual([code, error], [3, ''])
   const { opened, lost, entries, gone, isEndKnown, mayLackIds, unplaced, unplacedFile, nextId } = JSON.parse(out)
-  assert.deepEqual({ opened, entries, isEndKnown, mayLackIds, unplaced }, { opened: 2, entries: 1, isEndKnown: true, mayLackIds: true, unplaced: 1 })
+  assert.deepEqual({ opened, entries, isEndKnown, mayLackIds, unplaced },
+    { opened: 2, entries: 1, isEndKnown: true, mayLackIds: true, unplaced: 1 })
   // The lost line may have been any, also an import.
   assert.ok(nextId > 3 && nextId < 60 && gone === `2,3-${nextId - 1}`, gone)
   assert.deepEqual(lost.map(({ from, to }: any) => [from, to]), [[2, 2]])
@@ -101,7 +106,8 @@ for (const [what, line] of [['a user', 3], ['tokens', 5], ['an entry', 1]] as co
   test(`where a record about ${what} is lost nobody gets access back, and who loses a password is named`, async t => {
     const { folder, bad, good } = await damagedFolder(t, async store => {
       await createEntry(store, ENTRY, null)
-      await store.accounts.setPassword((await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password'))!.email, 'another long one')
+      await store.accounts.setPassword((await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password'))!.email,
+        'another long one')
       await store.accounts.issue('ana@x', undefined, undefined)
       await store.accounts.revokeAll('ana@x')
       await store.accounts.addUser('bea@x', 'bea', ['*'], 'a long password')
@@ -135,7 +141,8 @@ test('a refusal of a damaged journal names the command, and verify counts the li
   const { folder, bad } = await damagedFolder(t, async store => {
     for (let n = 0; n < 9; n++) await createEntry(store, ENTRY, null)
   }, 4)
-  await refused(folder, `journal verify ${bad}`, 3, /line 4 at byte \d+: .*journal salvage; 8 of its lines can be opened, up to record 9$/m)
+  await refused(folder, `journal verify ${bad}`, 3,
+    /line 4 at byte \d+: .*journal salvage; 8 of its lines can be opened, up to record 9$/m)
 })
 
 test('one damaged record of a compacted journal costs fifty entries at most, whose ids are named', async t => {
@@ -146,7 +153,8 @@ test('one damaged record of a compacted journal costs fifty entries at most, who
     await compact(store, false)
   }, 3)
   const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
-  assert.deepEqual([report.entries, report.gone, report.users, report.lockedUsers, report.nextId], [70, '51-100', 1, ['ana@x'], 121])
+  assert.deepEqual([report.entries, report.gone, report.users, report.lockedUsers, report.nextId],
+    [70, '51-100', 1, ['ana@x'], 121])
   const { out } = await admin(folder, `journal salvage ${bad} --to ${good}.2`)
   assert.match(out, /^gone {5}ids 51-100: nothing is left of them/m)
 })
@@ -162,11 +170,13 @@ test('what the device cannot read counts as zeros', async t => {
     return descriptor
   }
   const failing = { ...disk, openToRead, readAt: (descriptor: number, into: Buffer, offset: number): number => {
-    if (descriptor === damaged && offset <= 300_000 && offset + into.length > 300_000) throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
+    if (descriptor === damaged && offset <= 300_000 && offset +
+      into.length > 300_000) throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
     return disk.readAt(descriptor, into, offset)
   } }
   const keys = readKeyFile(disk, keyPath(folder))!
-  const { made, unreadableBytes } = await salvage({ files: failing, source: bad, target: good, keys, keepsAccess: false, nextId: 1, onProgress: () => {} })
+  const { made, unreadableBytes } = await salvage({ files: failing, source: bad, target: good, keys, keepsAccess: false,
+    nextId: 1, onProgress: () => {} })
   assert.ok(made.opened > 1_994 && made.opened < 2_000, `${made.opened}`)
   assert.equal(unreadableBytes, 512)
   assert.equal(made.state.entries.count, made.opened)
@@ -223,7 +233,8 @@ test('a noted head shows that lines are gone from the end without a trace', asyn
 test('a service that runs on the journal has all of it: salvage says so', async t => {
   const { folder, url } = await startProgram(t)
   await send(url, 'POST', '/api/createPassword', ENTRY)
-  await refused(folder, `journal salvage ${journalPath(folder)} --to ${folder}/good.jsonl`, 1, /has everything in memory: do not stop it before journal rescue FILE/)
+  await refused(folder, `journal salvage ${journalPath(folder)} --to ${folder}/good.jsonl`, 1,
+    /has everything in memory: do not stop it before journal rescue FILE/)
 })
 
 test('the first copy that the runbook makes of a damaged folder holds its files, also where systemd made that a link', t => {

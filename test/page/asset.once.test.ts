@@ -22,7 +22,8 @@ function answer(acceptEncoding?: string, ifNoneMatch?: string): { status: number
   const head = { method: 'GET', path: '/', 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } as Head
   const { status, headers = [] } = asset.reply(head)
   const field = (name: string): string => headers[headers.indexOf(name) + 1] ?? ''
-  return { status, coding: headers.includes('Content-Encoding') ? field('Content-Encoding') : 'identity', tag: field('ETag') }
+  return { status, coding: headers.includes('Content-Encoding') ? field('Content-Encoding') : 'identity',
+    tag: field('ETag') }
 }
 
 const CODINGS: readonly (readonly [accept: string | undefined, coding: string])[] = [
@@ -107,7 +108,8 @@ test('what a first look loads weighs at most 62 kB as a browser gets it', async 
   const { url } = await startService(t, { page: 'on' })
   const paths = [...await pathsOf(t, url)].filter(([name]) => !LATER.test(name)).map(([, path]) => path)
   let bytes = 0
-  for (const path of paths) bytes += (await ask(t, url, message('GET', path, undefined, ['Accept-Encoding: br']))).body.length
+  for (const path of paths) bytes += (await ask(t, url,
+    message('GET', path, undefined, ['Accept-Encoding: br']))).body.length
   t.diagnostic(`${paths.length} files, ${bytes} bytes`)
   assert.ok(bytes <= 62 * 1024, `${bytes} bytes`)
 })
@@ -126,7 +128,8 @@ test('every module is asked for at once: the page names all that its first one i
   const page = (await ask(t, url, message('GET', '/'))).text
   const named = [...page.matchAll(/(?:modulepreload" href|script type="module" src)="web\/[0-9a-f]{16}\/([\w-]+\.js)"/g)].map(([, name]) => name!)
   assert.deepEqual(named.sort(), [...found].sort())
-  assert.deepEqual(readdirSync(WEB).filter(name => name.endsWith('.js')).sort(), [...found].sort(), 'and there are no others')
+  assert.deepEqual(readdirSync(WEB).filter(name => name.endsWith('.js')).sort(), [...found].sort(),
+    'and there are no others')
 })
 
 test('what the client has already is answered 304 without a body; HEAD is as GET', async t => {
@@ -142,7 +145,8 @@ test('what the client has already is answered 304 without a body; HEAD is as GET
   assert.deepEqual([again.status, again.body.length, again.headers['etag']], [304, 0, get.headers['etag']])
   assertProtected(again)
   assert.equal((await ask(t, url, message('POST', '/', '{}'))).headers['allow'], 'GET, HEAD, OPTIONS')
-  for (const path of ['/web', '/web/', '/web/page.html', '/web/main.js', '/web/0123456789abcdef/main.js', '/web/../server.js', '/web/%6dain.js', '/web/api.d.ts']) {
+  for (const path of ['/web', '/web/', '/web/page.html', '/web/main.js', '/web/0123456789abcdef/main.js',
+    '/web/../server.js', '/web/%6dain.js', '/web/api.d.ts']) {
     assert.equal((await ask(t, url, message('GET', path))).status, 404, path)
   }
 })
@@ -170,11 +174,14 @@ test('the page is there without a token, but not under a foreign name', async t 
   assert.equal(hasUsers, true)
   const asks = (ability: string): readonly string[] => ['*', ability]
   const expected: Record<string, unknown> = {
-    listEntries: ['*', 'password:read', 'entry:list'], getPassword: asks('password:read'), createPassword: asks('password:create'),
+    listEntries: ['*', 'password:read', 'entry:list'], getPassword: asks('password:read'),
+    createPassword: asks('password:create'),
     updatePassword: asks('password:update'), deletePassword: asks('password:delete'), login: null, logout: null,
-    deletedPasswords: asks('password:deleted'), restorePassword: asks('password:restore'), oneTimeCode: asks('password:read')
+    deletedPasswords: asks('password:deleted'), restorePassword: asks('password:restore'),
+    oneTimeCode: asks('password:read')
   }
-  for (const [operation, abilities] of Object.entries(expected)) assert.deepEqual(operations[operation], abilities, operation)
+  for (const [operation, abilities] of Object.entries(expected)) assert.deepEqual(operations[operation], abilities,
+    operation)
   assert.equal(operations['historyPassword'], undefined, 'what is not served is not offered')
   const empty = await startService(t, { page: 'on', auth: 'bearer' })
   assert.equal((await servedBy(t, empty.url)).hasUsers, false)
@@ -203,15 +210,18 @@ test('a page that is not there whole is refused, and what serves without it is n
 test('where the page is, deleted entries can be had back; histories only where they are asked for, own passwords with a token of a login', async t => {
   const statuses = async (url: string, token?: string): Promise<readonly number[]> => {
     const fields = token === undefined ? [] : [`Authorization: Bearer ${token}`]
-    const paths = [['GET', 'deletedPasswords'], ['POST', 'restorePassword/1'], ['GET', 'historyPassword/1'], ['POST', 'changeOwnPassword']] as const
+    const paths = [['GET', 'deletedPasswords'], ['POST', 'restorePassword/1'], ['GET', 'historyPassword/1'],
+      ['POST', 'changeOwnPassword']] as const
     const answers = []
     for (const [method, path] of paths) {
-      answers.push((await ask(t, url, message(method, `/api/${path}`, method === 'POST' ? '{}' : undefined, fields))).status)
+      answers.push((await ask(t, url, message(method, `/api/${path}`, method === 'POST' ? '{}' : undefined,
+        fields))).status)
     }
     return answers
   }
   const create = (url: string, token?: string): Promise<RawAnswer> => ask(t, url, message('POST', '/api/createPassword',
-    JSON.stringify({ sistema: 's', usuario: 'u', password: 'p' }), token === undefined ? [] : [`Authorization: Bearer ${token}`]))
+    JSON.stringify({ sistema: 's', usuario: 'u', password: 'p' }), token === undefined ? []
+      : [`Authorization: Bearer ${token}`]))
   for (const [page, extra, expected] of [
     ['on', 'off', [200, 200, 404, 404]], ['off', 'off', [404, 404, 404, 404]], ['on', 'on', [200, 200, 200, 404]]
   ] as const) {
@@ -220,7 +230,8 @@ test('where the page is, deleted entries can be had back; histories only where t
     assert.deepEqual(await statuses(url), expected, `page ${page}, extra routes ${extra}`)
   }
   // With abilities of their own.
-  const { url, service } = await startProtected(t, { page: 'on' }, { 'eva@example.org': ['password:read', 'password:delete', 'password:restore'] })
+  const { url, service } = await startProtected(t, { page: 'on' },
+    { 'eva@example.org': ['password:read', 'password:delete', 'password:restore'] })
   const { token } = (await service.accounts!.issue('eva@example.org', undefined, undefined))!
   await createEntry(service.store, { sistema: 's', usuario: 'u', password: 'p' }, null)
   assert.deepEqual(await statuses(url, token), [403, 200, 404, 403])

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { COMMONEST } from '../../src/store/commonest.ts'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
-import { bitsOf, characters, CLASSES, passphrase, randomBelow, type Class, type Random } from '../../src/parts/page/browser/generator.ts'
+import { bitsOf, characters, CLASSES, passphrase, randomBelow, type Class,
+  type Random } from '../../src/parts/page/browser/generator.ts'
 
 const real: Random = into => crypto.getRandomValues(into)
 

@@ -9,7 +9,8 @@ test('controls, formats and directions are shown by their number', () => {
   for (const [text, shown] of [
     ['a\u202eb', 'a⟨U+202E⟩b'], ['   ', '⟨U+0020⟩⟨U+0020⟩⟨U+0020⟩'], ['\u00a0', '⟨U+00A0⟩'], ['a\nb', 'a⟨U+000A⟩b'],
     ['\ud800', '⟨U+D800⟩'], [' a ', ' a '], ['❤\ufe0f', '❤\ufe0f'], ['ñ', 'ñ'],
-    ['👨‍👩‍👧', '👨‍👩‍👧'], ['🏳️‍🌈', '🏳️‍🌈'], ['👩🏽‍🚀', '👩🏽‍🚀'], ['a\u200db', 'a⟨U+200D⟩b'], ['👨\u200d', '👨⟨U+200D⟩'], ['\u200d👨', '⟨U+200D⟩👨']
+    ['👨‍👩‍👧', '👨‍👩‍👧'], ['🏳️‍🌈', '🏳️‍🌈'], ['👩🏽‍🚀', '👩🏽‍🚀'], ['a\u200db', 'a⟨U+200D⟩b'],
+    ['👨\u200d', '👨⟨U+200D⟩'], ['\u200d👨', '⟨U+200D⟩👨']
   ] as const) assert.equal(plainText(text), shown)
 })
 
@@ -21,29 +22,34 @@ test('a name in a message has at most forty characters, and no half of a pair', 
 })
 
 test('sentences in a row have one full stop each', () => {
-  assert.equal(sentences('Sin conexión', 'Comprueba la conexión.', 'No se guardó.'), 'Sin conexión. Comprueba la conexión. No se guardó.')
+  assert.equal(sentences('Sin conexión', 'Comprueba la conexión.', 'No se guardó.'),
+    'Sin conexión. Comprueba la conexión. No se guardó.')
   assert.equal(sentences('', 'a', '', 'b'), 'a. b')
 })
 
 test('a web address is http or https, and carries nobody', () => {
   for (const text of ['https://a.example', 'http://a.example/b?c']) assert.notEqual(webAddress(text), undefined, text)
-  for (const text of ['javascript:alert(1)', 'https:a', 'ftp://a.example', 'http://u:p@a.example/', 'a.example', 'https://']) {
+  for (const text of ['javascript:alert(1)', 'https:a', 'ftp://a.example', 'http://u:p@a.example/', 'a.example',
+    'https://']) {
     assert.equal(webAddress(text), undefined, text)
   }
 })
 
 test('a host is shown as it was typed, not in Punycode, unless its letters look like others', () => {
   for (const [text, host] of [
-    ['https://www.españa.es/acceso', 'www.españa.es'], ['https://WWW.España.es', 'www.españa.es'], ['https://日本.jp', '日本.jp'],
+    ['https://www.españa.es/acceso', 'www.españa.es'], ['https://WWW.España.es', 'www.españa.es'],
+    ['https://日本.jp', '日本.jp'],
     ['https://a.example:8443/b', 'a.example:8443'], ['https://españa.es:444', 'españa.es:444'],
-    ['https://\u0430pple.com', 'xn--pple-43d.com'], ['https://españa.es\\@evil.com', 'españa.es'], ['ftp://españa.es', undefined]
+    ['https://\u0430pple.com', 'xn--pple-43d.com'], ['https://españa.es\\@evil.com', 'españa.es'],
+    ['ftp://españa.es', undefined]
   ] as const) assert.equal(hostIn(text), host, text)
 })
 
 test('Ñ follows N, and numbers are sorted by their value', () => {
   const entries = new Entries()
   const names = ['Ñandú', 'nz', 'Nube', 'oro', 'srv 10', 'SRV 9', 'Ágora', 'banco', 'nómina']
-  entries.load({ entries: names.map((sistema, i) => ({ id: i + 1, sistema, usuario: '', url: '', grupo: '', hasNotes: false, hasCode: false })) })
+  entries.load({ entries: names.map((sistema, i) => ({ id: i + 1, sistema, usuario: '', url: '', grupo: '',
+    hasNotes: false, hasCode: false })) })
   assert.deepEqual(entries.shown.map(({ sistema }) => sistema),
     ['Ágora', 'banco', 'nómina', 'Nube', 'nz', 'Ñandú', 'oro', 'SRV 9', 'srv 10'])
 })
@@ -51,9 +57,11 @@ test('Ñ follows N, and numbers are sorted by their value', () => {
 test('a filter keeps what is reused, known to others, old, or of a group; with the search, and counted', () => {
   const entries = new Entries()
   const one = (id: number, more: object = {}): Parameters<Entries['put']>[0] =>
-    ({ id, sistema: `s${id}`, usuario: '', url: '', grupo: '', hasNotes: false, hasCode: false, changed: new Date().toISOString(), ...more })
+    ({ id, sistema: `s${id}`, usuario: '', url: '', grupo: '', hasNotes: false, hasCode: false,
+      changed: new Date().toISOString(), ...more })
   entries.load({ entries: [one(1, { reused: 1 }), one(2, { reused: 1, grupo: 'a' }), one(3, { exposed: 2 }),
-    one(4, { changed: new Date(Date.now() - 366 * 86_400_000).toISOString() }), one(5, { grupo: 'b' }), one(6, { changed: undefined })] })
+    one(4, { changed: new Date(Date.now() - 366 * 86_400_000).toISOString() }), one(5, { grupo: 'b' }),
+    one(6, { changed: undefined })] })
   const ids = (filter?: Parameters<Entries['keep']>[0]): readonly number[] => {
     entries.keep(filter)
     return entries.shown.map(({ id }) => id)
@@ -72,9 +80,11 @@ test('a filter keeps what is reused, known to others, old, or of a group; with t
 
 test('an answer counts by the contract\'s words, a limit also by a proxy\'s', () => {
   for (const [status, message, why] of [
-    [404, 'contraseña no encontrada', 'unknown'], [404, 'Not Found', 'failed'], [401, 'Unauthenticated.', 'login'], [401, 'no', 'failed'],
+    [404, 'contraseña no encontrada', 'unknown'], [404, 'Not Found', 'failed'], [401, 'Unauthenticated.', 'login'],
+    [401, 'no', 'failed'],
     [403, 'Invalid ability provided.', 'forbidden'], [403, undefined, 'failed'], [400, 'Invalid data', 'invalid'],
-    [412, 'Precondition Failed', 'changed'], [413, undefined, 'large'], [429, 'slow down', 'limited'], [503, undefined, 'busy'], [500, 'x', 'failed']
+    [412, 'Precondition Failed', 'changed'], [413, undefined, 'large'], [429, 'slow down', 'limited'],
+    [503, undefined, 'busy'], [500, 'x', 'failed']
   ] as const) {
     const response = new Response('', { status, headers: { 'Retry-After': '7' } })
     const refusal = refusalOf(response, message === undefined ? {} : { message })
@@ -99,7 +109,8 @@ test('no operation takes a gateway\'s words for the service\'s', async t => {
   t.after(() => { globalThis.fetch = real })
   const api = new Api()
   const operations: { readonly [name: string]: () => Promise<Answer<unknown>> } = {
-    list: () => api.list(), get: () => api.get(1), create: () => api.create({}), update: () => api.update(1, {}, undefined),
+    list: () => api.list(), get: () => api.get(1), create: () => api.create({}), update: () =>
+      api.update(1, {}, undefined),
     remove: () => api.remove(1), deleted: () => api.deleted(undefined), restore: () => api.restore(1),
     history: () => api.history(1), changePassword: () => api.changePassword('p', 'q'), login: () => api.login('a', 'p')
   }
@@ -122,7 +133,8 @@ test('no operation takes a gateway\'s words for the service\'s', async t => {
 
 test('what an account may do: what one of its abilities allows; nothing that is not served', () => {
   const rights = new Rights()
-  rights.serve({ createPassword: ['*', 'password:create'], restorePassword: ['*', 'password:restore'], getPassword: null,
+  rights.serve({ createPassword: ['*', 'password:create'], restorePassword: ['*', 'password:restore'],
+    getPassword: null,
     listEntries: ['*', 'entry:list', 'password:read'] })
   assert.ok(rights.isOpen && rights.may('createPassword') && !rights.may('historyPassword'))
   rights.begin(['password:read'])
@@ -139,8 +151,10 @@ test('what an account may do: what one of its abilities allows; nothing that is 
 test('entries are sorted by host, by numbers within names, by age; and searched by address', () => {
   const entries = new Entries()
   const one = (id: number, sistema: string, changed?: string, url: string = ''): Parameters<Entries['put']>[0] =>
-    ({ id, sistema, usuario: 'u', url, grupo: '', hasNotes: false, hasCode: false, ...changed !== undefined && { changed } })
-  entries.load({ entries: [one(1, 'srv 10', '2026-01-02'), one(2, 'https://mail.example/x', '2026-03-01'), one(3, 'srv 9'), one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')] })
+    ({ id, sistema, usuario: 'u', url, grupo: '', hasNotes: false, hasCode: false, ...changed !== undefined &&
+      { changed } })
+  entries.load({ entries: [one(1, 'srv 10', '2026-01-02'), one(2, 'https://mail.example/x', '2026-03-01'),
+    one(3, 'srv 9'), one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')] })
   const ids = (): readonly number[] => entries.shown.map(({ id }) => id)
   assert.deepEqual(ids(), [2, 4, 3, 1])
   entries.sort({ by: 'changed', isReversed: false })

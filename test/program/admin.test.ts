@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
+  writeFileSync
 } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
@@ -60,7 +61,8 @@ for (const isServed of [true, false]) {
     assert.equal(await done(folder, 'token list --json'), '[]\n')
     await done(folder, 'user remove bob@x.org')
     await refused(folder, 'user remove bob@x.org', 1, /no user/)
-    for (const words of ['token issue bob@x.org', 'token revoke --all bob@x.org', 'user password bob@x.org --password-stdin']) {
+    for (const words of ['token issue bob@x.org', 'token revoke --all bob@x.org',
+      'user password bob@x.org --password-stdin']) {
       await refused(folder, words, 1, /no user/, 'a long password\n')
     }
     const journal = readFileSync(join(folder, 'journal.jsonl'), 'latin1')
@@ -72,35 +74,44 @@ for (const isServed of [true, false]) {
 test('usage errors end with 2, print one line, say what may have been meant, and change nothing', async t => {
   const folder = join(freshFolder(t), 'none')
   for (const words of [
-    'user add', 'user add a b', 'user list x', 'token revoke', 'token revoke ab --all a@x', 'token issue a@x --ttl-minutes 0',
+    'user add', 'user add a b', 'user list x', 'token revoke', 'token revoke ab --all a@x',
+    'token issue a@x --ttl-minutes 0',
     'token issue a@x --ttl-minutes 99999999999', 'entry purge 01', 'entry purge x',
     'user add a@x --abilities a,,b --password-stdin', 'user list -x', 'entry get 1 --field x', 'entry add --system s',
-    'entry get 1 --clear-after 5', 'user list --json --json', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 30',
+    'entry get 1 --clear-after 5', 'user list --json --json', 'journal verify --head 12', 'user list --json=1',
+    'entry add --system s --user u --generate 30',
     'entry add --system', 'export --output', 'entry get '
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
-    ['ls', /did you mean entry list\?/], ['show 3', /did you mean entry get\?/], ['rm 3', /did you mean entry delete\?/], ['user', /user needs one of: add, edit, list, second-factor, password, remove$/m],
+    ['ls', /did you mean entry list\?/], ['show 3', /did you mean entry get\?/],
+    ['rm 3', /did you mean entry delete\?/],
+    ['user', /user needs one of: add, edit, list, second-factor, password, remove$/m],
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
     ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/],
     ['entry add --system s --user u --generate --password-stdin', /--generate and --password-stdin do not go together/],
     ['entry get', /^error: ENTRY is missing; give an id, the whole name of a system, or --of-system NAME$/m],
-    ['entry get a --of-system b', /either ENTRY or --of-system NAME$/m], ['entry delete 7 --of-user b', /with the name of a system, not with an id$/m],
+    ['entry get a --of-system b', /either ENTRY or --of-system NAME$/m],
+    ['entry delete 7 --of-user b', /with the name of a system, not with an id$/m],
     ['entry delete 012', /an id is a positive integer without leading zeros; --of-system NAME is for a system whose name is a number$/m],
     ['entry get 1 SECRET', /^error: too many words: entry get takes \[ENTRY\], and a text with spaces needs quotes; usage: /m],
     ['key rotate SECRET', /^error: too many words: key rotate takes flags alone; usage: /m],
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
-    ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
-    ['user add a@x --name= --password-stdin', /^error: --name is empty$/m], ['user edit a@x --name=', /^error: --name is empty$/m],
+    ['entry add --system= --user u --generate', /^error: --system is empty$/m],
+    ['entry edit 1 --user=', /^error: --user is empty$/m],
+    ['user add a@x --name= --password-stdin', /^error: --name is empty$/m],
+    ['user edit a@x --name=', /^error: --name is empty$/m],
     ['entry get 1 --field x', /--field must be password, system, user, url, notes, group or otp$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
-    ['entry list --journal memory', /--journal must be a place that this program can reach; only the service reaches its memory$/m]
+    ['entry list --journal memory',
+      /--journal must be a place that this program can reach; only the service reaches its memory$/m]
   ]
   for (const [words, why] of cases) {
     await refused(folder, words, 2, why)
     assert.ok(!(await admin(folder, words)).error.includes('SECRET'), words)
   }
-  for (const words of ['user list', 'journal verify', 'entry get 1']) await refused(folder, words, 1, /no journal in .*none; is that folder right .*if nothing was ever stored there,.* init/)
+  for (const words of ['user list', 'journal verify', 'entry get 1']) await refused(folder, words, 1,
+    /no journal in .*none; is that folder right .*if nothing was ever stored there,.* init/)
   assert.ok(!existsSync(folder))
   const made = await initialized(t)
   await refused(made, 'user add a@x --password-stdin', 2, /empty/, '\n')
@@ -121,10 +132,13 @@ test('what the system refuses is said in words, with the file, and what to do', 
   }
   await done(folder, 'entry add --system s --user u --password-stdin', 'x'.repeat(READ_CHUNK_BYTES))
   for (const [words, why] of [
-    [`journal backup ${place}/copy`, /^error: \/.*copy: EFBIG; there is no room for it; make some, and run the command again\n$/],
-    [`export --output ${place}/copy --yes`, /^error: .*EFBIG; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows\n$/m]
+    [`journal backup ${place}/copy`,
+      /^error: \/.*copy: EFBIG; there is no room for it; make some, and run the command again\n$/],
+    [`export --output ${place}/copy --yes`,
+      /^error: .*EFBIG; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows\n$/m]
   ] as const) {
-    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@"', process.execPath, ADMIN, ...words.split(' ')],
+    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@"', process.execPath, ADMIN,
+      ...words.split(' ')],
       { env: { DATA_DIR: folder }, encoding: 'utf8' })
     assert.match(stderr, why, words)
     assert.equal(status, 1)
@@ -133,7 +147,8 @@ test('what the system refuses is said in words, with the file, and what to do', 
   const program = await startProgram(t, { flags: { data: folder } })
   renameSync(join(folder, 'journal.jsonl'), join(folder, 'moved'))
   assert.match(await done(folder, 'entry list'), /^1 /m)
-  await refused(folder, 'journal verify', 1, /journal\.jsonl was removed; the service has everything in memory: do not stop it before journal rescue FILE/)
+  await refused(folder, 'journal verify', 1,
+    /journal\.jsonl was removed; the service has everything in memory: do not stop it before journal rescue FILE/)
   renameSync(join(folder, 'moved'), join(folder, 'journal.jsonl'))
   assert.equal((await program.stop()).code, 0)
 })
@@ -143,8 +158,10 @@ test('help is printed in each of the usual ways, for each command, and names etc
   const whole = await done(folder, '--help')
   assert.equal(await done(folder, 'help'), whole)
   assert.match(await done(folder, '--version'), /^\d+\.\d+\.\d+(-dev)?\n$/)
-  assert.ok(whole.indexOf('entry get') < whole.indexOf('user add') && whole.indexOf('user add') < whole.indexOf('journal backup'))
-  assert.ok(!whole.includes('journal reopen') && (await admin(folder, 'help', '', { JOURNAL: 'etcd' })).out.includes('journal reopen'))
+  assert.ok(whole.indexOf('entry get') < whole.indexOf('user add') &&
+    whole.indexOf('user add') < whole.indexOf('journal backup'))
+  assert.ok(!whole.includes('journal reopen') && (await admin(folder, 'help', '',
+    { JOURNAL: 'etcd' })).out.includes('journal reopen'))
   const group = await done(folder, 'user --help')
   assert.ok(group.includes('user add') && !group.includes('token issue'))
   const one = await done(folder, 'help user add')
@@ -152,7 +169,8 @@ test('help is printed in each of the usual ways, for each command, and names etc
   const valued = await initialized(t)
   assert.equal(await done(valued, 'entry add --system web --user=-h --generate'), 'entry 1 (web, -h) created\n')
   await refused(valued, 'user list -- --help', 2, /too many words: user list takes flags alone/)
-  assert.equal(await done(valued, 'entry add --system web --user u --generate -h'), await done(folder, 'help entry add'))
+  assert.equal(await done(valued, 'entry add --system web --user u --generate -h'),
+    await done(folder, 'help entry add'))
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
   const names = [...whole.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
@@ -194,7 +212,8 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   assert.ok((await atTerminal(folder, 'entry get odd --field password')).seen.includes('a\\u001b[2J\\u202eB'))
   const { code, seen } = await atTerminal(folder, 'entry get 1 --clip', [['in the clipboard', '\x03']])
   assert.equal(code, 0, seen)
-  const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
+  const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) =>
+    String(Buffer.from(text!, 'base64')))
   assert.deepEqual([clips.length, clips[0]!.length, clips[1]], [2, 20, ' '], 'copied, and cleared')
   assert.match(seen, /entry 1 \(Correo, bea\): the password is in the clipboard, .* for 45 seconds,/)
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
@@ -206,13 +225,17 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
 
 test('a word names an entry only if it is an id or the whole name of its system; what is done names the entry', async t => {
   const folder = await initialized(t)
-  for (const [system, user] of [['prod', 'ana'], ['prod-replica', 'ana'], ['GitLab', 'ana'], ['gitlab', 'béa'], ['12', 'carla'], ['Línea', 'dora']]) {
+  for (const [system, user] of [['prod', 'ana'], ['prod-replica', 'ana'], ['GitLab', 'ana'], ['gitlab', 'béa'],
+    ['12', 'carla'], ['Línea', 'dora']]) {
     await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}-${user}\n`)
   }
   assert.equal(await done(folder, 'entry delete prod'), 'entry 1 (prod, ana) deleted\n')
-  const acts = ['entry delete', 'entry edit --generate', 'entry edit --user x', 'entry get', 'entry get --field password', 'entry get --reveal', 'entry get --json']
-  for (const words of acts) await refused(folder, `${words} prod`, 1, /^error: no active entry has a system of this name; entry list finds entries by a part of a name$/m)
-  for (const words of [...acts, 'entry history', 'entry restore']) await refused(folder, `${words} replica`, 1, /^error: no \w*\s?entry has a system of this name/m)
+  const acts = ['entry delete', 'entry edit --generate', 'entry edit --user x', 'entry get',
+    'entry get --field password', 'entry get --reveal', 'entry get --json']
+  for (const words of acts) await refused(folder, `${words} prod`, 1,
+    /^error: no active entry has a system of this name; entry list finds entries by a part of a name$/m)
+  for (const words of [...acts, 'entry history', 'entry restore']) await refused(folder, `${words} replica`, 1,
+    /^error: no \w*\s?entry has a system of this name/m)
   assert.equal(await done(folder, 'entry restore PROD'), 'entry 1 (prod, ana) restored\n')
   assert.match(await done(folder, 'entry history prod'), /entry\.created[^]*entry\.deleted[^]*entry\.restored/)
   for (const words of [...acts, 'entry history']) {
@@ -221,17 +244,23 @@ test('a word names an entry only if it is an id or the whole name of its system;
     const kind = words === 'entry history' ? '' : 'active '
     assert.equal(error, `ID  SYSTEM  USER\n3   GitLab  ana\n4   gitlab  béa\nerror: 2 ${kind}entries fit; give an id, or --of-user USER\n`)
   }
-  await refused(folder, 'entry delete gitlab --of-user bé', 1, /no active entry has a system of this name and this user/)
-  assert.equal(await done(folder, 'entry edit gitlab --of-user BEA --url https://x.example'), 'entry 4 (gitlab, béa) changed\n')
-  assert.equal(await done(folder, 'entry edit gitlab --of-user bea --user eva --system git'), 'entry 4 (git, eva) changed\n')
+  await refused(folder, 'entry delete gitlab --of-user bé', 1,
+    /no active entry has a system of this name and this user/)
+  assert.equal(await done(folder, 'entry edit gitlab --of-user BEA --url https://x.example'),
+    'entry 4 (gitlab, béa) changed\n')
+  assert.equal(await done(folder, 'entry edit gitlab --of-user bea --user eva --system git'),
+    'entry 4 (git, eva) changed\n')
   assert.equal(await done(folder, 'entry get linea --field password'), 'SECRET-Línea-dora\n')
   await refused(folder, 'entry get 12 --field password', 1, /no entry 12/)
   assert.equal(await done(folder, 'entry get --of-system 12 --field password'), 'SECRET-12-carla\n')
   assert.equal(await done(folder, 'entry delete 5'), 'entry 5 (12, carla) deleted\n', 'digits are an id')
-  assert.deepEqual(JSON.parse(await done(folder, 'entry delete 6 --json')), { id: 6, sistema: 'Línea', usuario: 'dora', done: 'deleted' })
-  const passwords = (await done(folder, 'export --output - --yes')).trimEnd().split('\n').map(line => JSON.parse(line).password)
+  assert.deepEqual(JSON.parse(await done(folder, 'entry delete 6 --json')),
+    { id: 6, sistema: 'Línea', usuario: 'dora', done: 'deleted' })
+  const passwords = (await done(folder, 'export --output - --yes')).trimEnd().split('\n').map(line =>
+    JSON.parse(line).password)
   assert.deepEqual(passwords, [
-    'SECRET-prod-ana', 'SECRET-prod-replica-ana', 'SECRET-GitLab-ana', 'SECRET-gitlab-béa', 'SECRET-12-carla', 'SECRET-Línea-dora'
+    'SECRET-prod-ana', 'SECRET-prod-replica-ana', 'SECRET-GitLab-ana', 'SECRET-gitlab-béa', 'SECRET-12-carla',
+    'SECRET-Línea-dora'
   ], 'what was refused has changed nothing')
 })
 
@@ -247,7 +276,8 @@ test('a part of a name finds an entry for a person at a terminal who only reads,
     ['entry get HÚB', 0, /^entry 1 \(github, ana\)\r\nid +1\r\n/],
     ['entry get hub --field password', 0, /^entry 1 \(github, ana\)\r\nSECRET-github\r\n$/],
     ['entry get Git --field user', 0, /^carla\r\n$/],
-    ['entry get repo.example', 0, /^entry 3 \(git, carla\)\r\n/], ['entry history carla', 0, /^entry 3 \(git, carla\)\r\n.*entry\.created/],
+    ['entry get repo.example', 0, /^entry 3 \(git, carla\)\r\n/],
+    ['entry history carla', 0, /^entry 3 \(git, carla\)\r\n.*entry\.created/],
     ['entry get ana', 2, /1 +github +ana[^]*2 +gitlab +ana[^]*2 active entries fit; give an id/],
     ['entry get ana --json', 1, /no active entry has a system of this name/],
     ['entry get note', 1, /no active entry has this text in its system, user name or address/],
@@ -266,7 +296,8 @@ test('what is generated can be seen or copied, which is recorded; a new password
   const folder = await initialized(t)
   const add = 'entry add --system s --user u'
   assert.equal(await done(folder, `${add} --generate`), 'entry 1 (s, u) created\n')
-  const [, password] = /^entry 2 \(s, u\) created\npassword {2}(\S{20})\n$/.exec(await done(folder, `${add} --generate --reveal`))!
+  const [, password] = /^entry 2 \(s, u\) created\npassword {2}(\S{20})\n$/.exec(await done(folder,
+    `${add} --generate --reveal`))!
   assert.equal(await done(folder, 'entry get 2 --field password'), `${password}\n`)
   const made = JSON.parse(await done(folder, 'entry edit 2 --generate --reveal --json'))
   assert.deepEqual([made.id, made.done, made.password.length], [2, 'changed', 20])
@@ -275,7 +306,8 @@ test('what is generated can be seen or copied, which is recorded; a new password
   await refused(folder, `${add} --generate --clip`, 2, /no terminal/)
   await refused(folder, 'entry edit 1 --user x --reveal', 2, /a new password; add --password or --generate/)
   assert.equal((await done(folder, 'entry list --json')).match(/"id"/g)!.length, 3, 'what was refused made nothing')
-  const edited = await atTerminal(folder, 'entry edit 1', [['password of entry 1 (s, u): ', 'SECRET-typed'], ['again: ', 'SECRET-typed']])
+  const edited = await atTerminal(folder, 'entry edit 1',
+    [['password of entry 1 (s, u): ', 'SECRET-typed'], ['again: ', 'SECRET-typed']])
   assert.ok(edited.code === 0 && !edited.seen.includes('SECRET'), edited.seen)
   assert.equal(await done(folder, 'entry get 1 --field password'), 'SECRET-typed\n')
   const commands = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
@@ -295,10 +327,12 @@ test('who changed something is the account that ran the command, also behind sud
   await run('entry edit 1 --user v', { USER: 'b\nö@x' })
   await run('entry delete 1', {})
   await send(program.url, 'POST', '/api/updatePassword/1', { usuario: 'w' })
-  const by = async (): Promise<unknown> => (await done(folder, 'entry history 1 --json')).trimEnd().split('\n').map(line => JSON.parse(line).by)
+  const by = async (): Promise<unknown> => (await done(folder,
+    'entry history 1 --json')).trimEnd().split('\n').map(line => JSON.parse(line).by)
   assert.deepEqual(await by(), ['operator:ana', 'operator:b__@x', 'operator', null])
   const { json } = await send(program.url, 'GET', '/api/historyPassword/1')
-  assert.deepEqual(json.history.map((one: { by: unknown }) => one.by), [null, 'operator', 'operator:b__@x', 'operator:ana'])
+  assert.deepEqual(json.history.map((one: { by: unknown }) => one.by),
+    [null, 'operator', 'operator:b__@x', 'operator:ana'])
   await run('user add a@x --password-stdin', { SUDO_USER: 'ana' })
   await run('token issue a@x', { SUDO_USER: 'ana' })
   const tokens = await done(folder, 'token list --json')
@@ -321,22 +355,26 @@ test('users and tokens have groups: given, listed, changed, all again; a name th
   const statuses = async (): Promise<unknown> => Promise.all(tokens.map(token => statusWith(program, token)))
   const groups = async (what: string): Promise<unknown> =>
     (JSON.parse(await done(folder, `${what} list --json`)) as { groups?: string[] }[]).map(one => one.groups)
-  assert.deepEqual([await statuses(), await groups('user'), await groups('token')], [[200, 404], [['Web', 'Mail']], [['Web', 'Mail'], ['Mail']]])
+  assert.deepEqual([await statuses(), await groups('user'), await groups('token')],
+    [[200, 404], [['Web', 'Mail']], [['Web', 'Mail'], ['Mail']]])
   for (const [flags, ofUser, ofTokens, seen, listed] of [
     ['--groups Mail', ['Mail'], [['Mail'], ['Mail']], [404, 404], /^1 +a@x +a@x +\* +Mail$/m],
     ['--groups=', [], [[], []], [404, 404], /^1 +a@x +a@x +\* +none$/m],
     ['--all-groups', undefined, [undefined, []], [200, 404], /^ID +EMAIL +NAME +ABILITIES$/m]
   ] as const) {
     assert.equal(await done(folder, `user edit a@x ${flags}`),
-      `a@x: changed\n${flags === '--all-groups' ? '' : 'a@x knows 1 present password: entry list --exposed lists what is to be changed\n'}`)
+      `a@x: changed\n${flags === '--all-groups' ? ''
+        : 'a@x knows 1 present password: entry list --exposed lists what is to be changed\n'}`)
     assert.deepEqual([await groups('user'), await groups('token'), await statuses()], [[ofUser], ofTokens, seen], flags)
     assert.match(await done(folder, 'user list'), listed)
   }
   assert.match(await done(folder, 'token list'), /ABILITIES +GROUPS +ISSUED [^]* all [^]* none /)
   for (const [flags, why] of [
-    ['--groups a --all-groups', /give either --groups A,B or --all-groups/], ['--groups a,,b', /names, separated by commas/]
+    ['--groups a --all-groups', /give either --groups A,B or --all-groups/],
+    ['--groups a,,b', /names, separated by commas/]
   ] as const) await refused(folder, `user edit a@x ${flags}`, 2, why)
-  await refused(folder, 'user edit a@x --groups a@b', 1, /Each name in the groups field must have 1 to 64 characters on one line/)
+  await refused(folder, 'user edit a@x --groups a@b', 1,
+    /Each name in the groups field must have 1 to 64 characters on one line/)
   await done(folder, 'user edit a@x --groups Web')
   await refused(folder, 'token issue a@x --groups Mail', 1, /a token may see no more than its user/)
 })
@@ -345,24 +383,30 @@ test('a user gets another name and other abilities; the tokens that there are ma
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
   await done(folder, 'user add a@x --password-stdin', 'a long password\n')
-  const tokens = [await done(folder, 'token issue a@x'), await done(folder, 'token issue a@x --abilities password:read,password:create')]
+  const tokens = [await done(folder, 'token issue a@x'),
+    await done(folder, 'token issue a@x --abilities password:read,password:create')]
   const statuses = async (): Promise<unknown> => Promise.all(tokens.map(async token => [
     await statusWith(program, token), (await fetch(`${program.url}/api/createPassword`, {
-      method: 'POST', headers: { Authorization: `Bearer ${token.trim()}`, 'Content-Type': 'application/json' }, body: JSON.stringify(entry)
+      method: 'POST', headers: { Authorization: `Bearer ${token.trim()}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(entry)
     })).status]))
   assert.deepEqual(await statuses(), [[404, 200], [404, 200]])
-  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'), 'A@x: changed\nA@x knows 2 present passwords: entry list --exposed lists what is to be changed\n')
-  assert.deepEqual(JSON.parse(await done(folder, 'user list --json')), [{ id: 1, email: 'a@x', name: 'Ana', abilities: ['password:read'] }])
+  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'),
+    'A@x: changed\nA@x knows 2 present passwords: entry list --exposed lists what is to be changed\n')
+  assert.deepEqual(JSON.parse(await done(folder, 'user list --json')),
+    [{ id: 1, email: 'a@x', name: 'Ana', abilities: ['password:read'] }])
   assert.deepEqual(await statuses(), [[200, 403], [200, 403]])
   await done(folder, 'user edit a@x --abilities *')
   assert.deepEqual(await statuses(), [[200, 403], [200, 403]], 'a token gets nothing back')
-  await refused(folder, 'user edit a@x', 2, /give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups/)
+  await refused(folder, 'user edit a@x', 2,
+    /give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups/)
   await refused(folder, 'user edit b@x --name x', 1, /no user/)
   await refused(folder, 'user edit a@x --abilities password:wrong', 1, /an ability must be one of/)
   assert.equal((await program.stop()).code, 0)
   await done(folder, 'journal compact')
   const again = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
-  assert.deepEqual([await statusWith(again, tokens[0]!), JSON.parse(await done(folder, 'token list --json')).map((one: any) => one.abilities)],
+  assert.deepEqual([await statusWith(again, tokens[0]!),
+    JSON.parse(await done(folder, 'token list --json')).map((one: any) => one.abilities)],
     [200, [['password:read'], ['password:read']]])
 })
 
@@ -378,10 +422,12 @@ test('the keys are listed with what they have sealed, and a backup goes to a pip
   const path = join(folder, 'journal.key')
   const [older = ''] = readFileSync(path, 'utf8').split('\n')
   writeFileSync(path, `${readFileSync(path, 'utf8')}${older}\n`)
-  assert.match(await done(folder, 'key list'), /^\S+ +1 .* yes\n\S+ +2 .* yes\n\S+ +3 .* newest\n$/m, 'one that is there twice')
+  assert.match(await done(folder, 'key list'), /^\S+ +1 .* yes\n\S+ +2 .* yes\n\S+ +3 .* newest\n$/m,
+    'one that is there twice')
   writeFileSync(path, readFileSync(path, 'utf8').slice(0, -older.length - 1))
   await done(folder, 'key rewrite')
-  assert.deepEqual(JSON.parse(await done(folder, 'key list --json')).map((one: { needed: string }) => one.needed), ['no', 'newest'])
+  assert.deepEqual(JSON.parse(await done(folder, 'key list --json')).map((one: { needed: string }) => one.needed),
+    ['no', 'newest'])
   const { code, out, error } = await admin(folder, 'journal backup -')
   assert.deepEqual([code, out], [0, readFileSync(join(folder, 'journal.jsonl'), 'utf8')])
   assert.match(error, /^\d+ records, head [0-9a-f]{64}\n$/)
@@ -399,7 +445,8 @@ test('commands on the journal\'s file need neither the lock nor a writable folde
   assert.match(await done(folder, 'journal verify'), /^torn +14 bytes/m)
   const copy = join(freshFolder(t), 'copy')
   for (const words of ['journal show', `journal backup ${copy}`]) await done(folder, words)
-  assert.deepEqual([readFileSync(path).length, readdirSync(folder)], [whole.length + 14, before], 'nothing was repaired')
+  assert.deepEqual([readFileSync(path).length, readdirSync(folder)], [whole.length + 14, before],
+    'nothing was repaired')
   assert.deepEqual(readFileSync(copy), whole)
   const shown = await admin(folder, `journal show ${copy} --reveal`)
   assert.ok(shown.code === 0 && shown.out.includes('SECRET'))
@@ -418,7 +465,8 @@ test('an entry is found and shown by a running service in two requests, which re
 
 test('the first user of a new folder needs no init outside production, and the folder is named', async t => {
   const folder = join(freshFolder(t), 'data')
-  const add = (env: NodeJS.ProcessEnv): Promise<{ code: number | null, error: string }> => admin(folder, 'user add a@x --password-stdin', 'a long password', env)
+  const add = (env: NodeJS.ProcessEnv): Promise<{ code: number | null, error: string }> =>
+    admin(folder, 'user add a@x --password-stdin', 'a long password', env)
   const refusal = await add({ NODE_ENV: 'production' })
   assert.deepEqual([refusal.code, /there is no journal/.test(refusal.error)], [1, true])
   const { code, error } = await add({})
@@ -429,7 +477,8 @@ test('the first user of a new folder needs no init outside production, and the f
 test('of several `init` at once one says that it made the journal, and the others that they found it', async t => {
   const folder = join(freshFolder(t), 'data')
   const said = await Promise.all(Array.from({ length: 3 }, () => done(folder, 'init')))
-  assert.deepEqual(said.map(text => /\((.*)\)/.exec(text)![1]).sort(), ['found, 1 record', 'found, 1 record', 'made, empty'])
+  assert.deepEqual(said.map(text => /\((.*)\)/.exec(text)![1]).sort(),
+    ['found, 1 record', 'found, 1 record', 'made, empty'])
 })
 
 const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
@@ -451,7 +500,8 @@ test('root in a folder of another user is refused with what works there, and rea
 })
 
 const OTHER = { uid: 54_321, gid: 54_322 }
-const MAY_RUN = NOT_ROOT || spawnSync(process.execPath, [ADMIN, '--version'], OTHER).status === 0 ? NOT_ROOT : 'another user cannot reach the program'
+const MAY_RUN = NOT_ROOT || spawnSync(process.execPath, [ADMIN, '--version'], OTHER).status === 0 ? NOT_ROOT
+  : 'another user cannot reach the program'
 
 test('a folder that its group shares, as of Kubernetes, is taken by who makes the journal, and closed to root', { skip: MAY_RUN }, t => {
   const top = freshFolder(t)
@@ -461,22 +511,27 @@ test('a folder that its group shares, as of Kubernetes, is taken by who makes th
   chownSync(folder, 0, OTHER.gid)
   chmodSync(folder, 0o2775)
   const run = (words: string, who: object) =>
-    spawnSync(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder }, input: 'p', encoding: 'utf8', ...who })
-  for (const words of ['init', 'entry add --system s --user u --password-stdin', 'journal compact --drop-history --yes', 'entry list']) {
+    spawnSync(process.execPath, [ADMIN, ...words.split(' ')],
+      { env: { DATA_DIR: folder }, input: 'p', encoding: 'utf8', ...who })
+  for (const words of ['init', 'entry add --system s --user u --password-stdin', 'journal compact --drop-history --yes',
+    'entry list']) {
     const { status, stderr } = run(words, OTHER)
     assert.equal(status, 0, stderr)
   }
   const refusal = run('entry list', {})
-  assert.deepEqual([refusal.status, /journal\.jsonl belongs to user 54321: run the command as that user/.test(refusal.stderr)], [1, true])
+  assert.deepEqual([refusal.status,
+    /journal\.jsonl belongs to user 54321: run the command as that user/.test(refusal.stderr)], [1, true])
   assert.equal(statSync(folder).mode & 0o7777, 0o2775)
-  for (const name of readdirSync(folder)) assert.deepEqual([statSync(join(folder, name)).uid, statSync(join(folder, name)).mode & 0o777], [54_321, 0o600])
+  for (const name of readdirSync(folder)) assert.deepEqual([statSync(join(folder, name)).uid,
+    statSync(join(folder, name)).mode & 0o777], [54_321, 0o600])
 })
 
 test('a command tells nothing to a socket that another user has put into the folder', { skip: NOT_ROOT }, async t => {
   const folder = await initialized(t)
   const socket = join(folder, 'held-1-abc.sock')
   let requests = 0
-  const server = createServer((_request, response) => { requests++; response.end('[]') }).on('checkContinue', (_request, response) => {
+  const server = createServer((_request, response) => { requests++; response.end('[]') }).on('checkContinue',
+    (_request, response) => {
     requests++
     response.setHeader('X-Version', VERSION).end('[]')
   }).listen(socket)
@@ -484,7 +539,8 @@ test('a command tells nothing to a socket that another user has put into the fol
   await once(server, 'listening')
   chownSync(socket, 54_321, 54_322)
   const input = 'a long password\n'
-  await refused(folder, 'user add a@x --password-stdin', 1, /user 54321 listens on .*abc\.sock: if that is the service, run the command as that user/, input)
+  await refused(folder, 'user add a@x --password-stdin', 1,
+    /user 54321 listens on .*abc\.sock: if that is the service, run the command as that user/, input)
   assert.equal(requests, 0)
   chownSync(join(folder, 'journal.jsonl'), 54_321, 54_322)
   await done(folder, 'user list --json')
@@ -502,7 +558,8 @@ test('a service of another version is refused, and nothing is sent to it', async
     }
     const server = createServer(answer).on('checkContinue', answer).listen(join(folder, 'held-1-abc.sock'))
     await once(server, 'listening')
-    await refused(folder, 'user add a@x --password-stdin', 1, new RegExp(`of another version \\(${named}, .*restart the service first$`, 'm'), 'a long password')
+    await refused(folder, 'user add a@x --password-stdin', 1,
+      new RegExp(`of another version \\(${named}, .*restart the service first$`, 'm'), 'a long password')
     assert.equal(bytes, 0)
     server.close()
     await once(server, 'close')
@@ -563,7 +620,8 @@ test('a command reads standard input, ends by itself with its exit code, and pri
   for (const [words, code, line, input, before] of [
     ['init', 0, /^$/], ['user add a@x --password-stdin', 0, /^$/, 'a long password\n'],
     ['token issue b@x', 1, /^error: there is no user .*\n$/], ['user list x', 2, /^error: .*\n$/],
-    ['user password a@x --password-stdin', 2, /^error: .* is not UTF-8\n$/, Buffer.from('a long passw\xf6rd\n', 'latin1')],
+    ['user password a@x --password-stdin', 2, /^error: .* is not UTF-8\n$/,
+      Buffer.from('a long passw\xf6rd\n', 'latin1')],
     ['user password a@x --password-stdin', 1, /^error: .* is larger than .*\n$/, Buffer.alloc(19 * 1024 * 1024, 'x')],
     ['journal verify', 3, /^error: .*needs key.*\n$/, '', spoilKey]
   ] as const) {

@@ -13,14 +13,17 @@ interface Served {
 }
 
 async function served(t: TestContext, folder: string): Promise<Served> {
-  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on', 'login-limit': '0' } })
+  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on',
+    'login-limit': '0' } })
   const tokens = new Map<string, string>()
   return {
     program,
     ask: async (method, path, user, body) => {
-      if (!tokens.has(user)) tokens.set(user, (await send(program.url, 'POST', '/api/login', { email: user, password: PASSWORD })).json.token)
+      if (!tokens.has(user)) tokens.set(user, (await send(program.url, 'POST', '/api/login',
+        { email: user, password: PASSWORD })).json.token)
       const { status } = await fetch(`${program.url}/api/${path}`, {
-        method, headers: { Authorization: `Bearer ${tokens.get(user)}`, ...body && { 'Content-Type': 'application/json' } }, ...body && { body: JSON.stringify(body) }
+        method, headers: { Authorization: `Bearer ${tokens.get(user)}`, ...body &&
+          { 'Content-Type': 'application/json' } }, ...body && { body: JSON.stringify(body) }
       })
       return status
     }
@@ -34,7 +37,8 @@ async function withUsers(t: TestContext): Promise<string> {
 }
 
 /** Of each row: entry, who, how. */
-async function audited(folder: string, words = ''): Promise<{ readonly code: number | null, readonly rows: unknown[], readonly report: any, readonly error: string }> {
+async function audited(folder: string, words = ''): Promise<{ readonly code: number | null, readonly rows: unknown[],
+  readonly report: any, readonly error: string }> {
   const { code, out, error } = await admin(folder, `audit --json ${words}`.trim())
   const report = out === '' ? assert.fail(error) : JSON.parse(out)
   return { code, report, error, rows: report.knows.map(({ id, who, how }: any) => [id, who, how]) }
@@ -43,7 +47,8 @@ async function audited(folder: string, words = ''): Promise<{ readonly code: num
 test('whoever set a password or was answered with it knows it, until another one is set; a HEAD, a refusal and a list without secrets tell nothing', async t => {
   const folder = await withUsers(t)
   const { ask, program } = await served(t, folder)
-  for (const n of [1, 2, 3, 4]) await ask('POST', 'createPassword', 'ana@x', { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
+  for (const n of [1, 2, 3, 4]) await ask('POST', 'createPassword', 'ana@x',
+    { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
   await ask('GET', 'getPassword/1', 'bea@x')
   await ask('HEAD', 'getPassword/2', 'bea@x')
   await ask('GET', 'listEntries', 'bea@x')
@@ -52,12 +57,14 @@ test('whoever set a password or was answered with it knows it, until another one
   await done(folder, 'entry get 4 --reveal')
   const before = await audited(folder)
   assert.deepEqual(before.rows, [
-    [1, 'ana@x', 'set'], [1, 'bea@x', 'read'], [2, 'ana@x', 'set'], [3, 'ana@x', 'set'], [3, 'bea@x', 'read'], [4, 'ana@x', 'set'], [4, 'operator', 'read']
+    [1, 'ana@x', 'set'], [1, 'bea@x', 'read'], [2, 'ana@x', 'set'], [3, 'ana@x', 'set'], [3, 'bea@x', 'read'],
+    [4, 'ana@x', 'set'], [4, 'operator', 'read']
   ])
   assert.deepEqual([before.code, before.error], [0, ''])
   await ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
   await ask('POST', 'updatePassword/2', 'ana@x', { password: 'p3' })
-  assert.deepEqual((await audited(folder, 'bea@x')).rows, [[2, 'bea@x', 'equal'], [3, 'bea@x', 'read']], 'an equal password is known, too')
+  assert.deepEqual((await audited(folder, 'bea@x')).rows, [[2, 'bea@x', 'equal'], [3, 'bea@x', 'read']],
+    'an equal password is known, too')
   const { rows, report } = await audited(folder, 's3')
   assert.deepEqual(rows, [[3, 'ana@x', 'set'], [3, 'bea@x', 'read']])
   assert.ok(report.knows.every(({ since }: any) => Date.parse(since) > 0))
@@ -69,9 +76,11 @@ test('whoever set a password or was answered with it knows it, until another one
 test('a removed user, also one whose address another has again, is named after a compaction, and audit joins both', async t => {
   const folder = await withUsers(t)
   const { ask, program } = await served(t, folder)
-  for (const n of [1, 2]) await ask('POST', 'createPassword', 'ana@x', { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
+  for (const n of [1, 2]) await ask('POST', 'createPassword', 'ana@x',
+    { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
   await ask('GET', 'getPassword/1', 'bea@x')
-  assert.match(await done(folder, 'user remove bea@x'), /^bea@x: removed, all tokens revoked\nbea@x knows 1 present password: entry list --exposed lists what is to be changed\n$/)
+  assert.match(await done(folder, 'user remove bea@x'),
+    /^bea@x: removed, all tokens revoked\nbea@x knows 1 present password: entry list --exposed lists what is to be changed\n$/)
   await program.stop()
   await done(folder, 'journal compact --drop-history --yes')
   assert.deepEqual((await audited(folder, 'bea@x')).rows, [[1, 'bea@x (removed)', 'read']])
@@ -105,7 +114,8 @@ test('what was not recorded is said, with exit code 1: without tokens, and befor
 test('a name that fits nobody, or more than one entry, is refused', async t => {
   const folder = await withUsers(t)
   for (const n of [1, 2]) await done(folder, `entry add --system a@b --user u${n} --password-stdin`, 'SECRET')
-  for (const words of ['audit typo@x', 'audit #9', 'audit nowhere']) await refused(folder, words, 1, /no user, operator or system has this name/)
+  for (const words of ['audit typo@x', 'audit #9', 'audit nowhere']) await refused(folder, words, 1,
+    /no user, operator or system has this name/)
   await refused(folder, 'audit 7', 1, /no entry 7/)
   const { code, out } = await admin(folder, 'audit a@b')
   assert.deepEqual([code, out], [2, ''])
@@ -117,7 +127,8 @@ test('the list of exposed entries has each active password that somebody knows w
   const { ask, program } = await served(t, folder)
   const exposed = async (): Promise<unknown[]> => JSON.parse(await done(folder, 'entry list --exposed --json'))
     .map(({ id, exposed, notas, otp, ...rest }: any) => [id, exposed, notas, otp, rest.password])
-  for (const [n, more] of [[1, { grupo: 'Web', notas: 'n' }], [2, { otp: 'JBSWY3DPEHPK3PXP' }], [2, {}], [4, {}], [5, {}]] as const) {
+  for (const [n, more] of [[1, { grupo: 'Web', notas: 'n' }], [2, { otp: 'JBSWY3DPEHPK3PXP' }], [2, {}], [4, {}],
+    [5, {}]] as const) {
     await ask('POST', 'createPassword', 'ana@x', { password: `p${n}`, sistema: `s${n}`, usuario: 'u', ...more })
   }
   for (const id of [1, 3, 5]) await ask('GET', `getPassword/${id}`, 'bea@x')
@@ -128,14 +139,17 @@ test('the list of exposed entries has each active password that somebody knows w
   await done(folder, 'user edit bea@x --all-groups')
   assert.deepEqual(await exposed(), [])
   await done(folder, 'user edit bea@x --abilities password:create')
-  const all = [[1, 1, true, undefined, undefined], [2, 1, undefined, true, undefined], [3, 1, undefined, undefined, undefined]]
+  const all = [[1, 1, true, undefined, undefined], [2, 1, undefined, true, undefined],
+    [3, 1, undefined, undefined, undefined]]
   assert.deepEqual(await exposed(), all)
   await done(folder, 'user remove bea@x')
   assert.deepEqual(await exposed(), all)
-  assert.match(await done(folder, 'entry list --exposed'), /^ID +SYSTEM +USER +GROUP +KNOWN BY +NOTES +OTP\n1 +s1 +u +Web +1 +yes +-\n2 +s2 +u +- +1 +- +yes\n3 +s2 +u +- +1 +- +-\n$/)
+  assert.match(await done(folder, 'entry list --exposed'),
+    /^ID +SYSTEM +USER +GROUP +KNOWN BY +NOTES +OTP\n1 +s1 +u +Web +1 +yes +-\n2 +s2 +u +- +1 +- +yes\n3 +s2 +u +- +1 +- +-\n$/)
   await program.stop()
   assert.deepEqual(await exposed(), all, 'without a service, too')
   for (const id of [1, 2, 3]) await done(folder, `entry edit ${id} --generate`)
-  assert.deepEqual(await admin(folder, 'entry list --exposed'), { code: 0, out: '', error: 'no active entries like that\n' })
+  assert.deepEqual(await admin(folder, 'entry list --exposed'),
+    { code: 0, out: '', error: 'no active entries like that\n' })
   await refused(folder, 'entry list --exposed --deleted', 2, /do not go together/)
 })

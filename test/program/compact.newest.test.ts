@@ -15,7 +15,8 @@ import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
-const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^archive-\d+-\d+\.jsonl$/.test(name))
+const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name =>
+  /^archive-\d+-\d+\.jsonl$/.test(name))
 
 async function verified(folder: string, words = ''): Promise<any> {
   return JSON.parse(await done(folder, `journal verify --json ${words}`.trim()))
@@ -39,7 +40,8 @@ test('a compaction says what it has made, the file is small, and its archive has
 
 test('dropping the history asks first; then no file of the folder holds a purged entry, also under the old key', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
-  for (const n of [1, 2]) await done(folder, `entry add --system SECRET-${n} --user u --password-stdin`, `SECRET-${n}\n`)
+  for (const n of [1, 2]) await done(folder, `entry add --system SECRET-${n} --user u --password-stdin`,
+    `SECRET-${n}\n`)
   await done(folder, 'entry purge 1 --yes')
   const before = readFileSync(join(folder, 'journal.jsonl'))
   await refused(folder, 'journal compact --drop-history', 2, /no terminal .* --yes/)
@@ -47,9 +49,11 @@ test('dropping the history asks first; then no file of the folder holds a purged
   assert.ok(readFileSync(join(folder, 'journal.jsonl')).equals(before))
   const [old] = readFileSync(join(folder, 'journal.key'), 'latin1').split('\n')
   await done(folder, 'key rotate')
-  assert.match(await done(folder, 'journal compact --drop-history --yes'), /\narchive not kept\nkey \w{8} is no longer needed by this journal; archives and backups may need it\n$/)
+  assert.match(await done(folder, 'journal compact --drop-history --yes'),
+    /\narchive not kept\nkey \w{8} is no longer needed by this journal; archives and backups may need it\n$/)
   assert.deepEqual(readdirSync(folder).sort(), NAMES)
-  writeFileSync(join(folder, 'journal.key'), readFileSync(join(folder, 'journal.key'), 'latin1').replace(`${old}\n`, ''))
+  writeFileSync(join(folder, 'journal.key'), readFileSync(join(folder, 'journal.key'), 'latin1').replace(`${old}\n`,
+    ''))
   const shown = await done(folder, 'journal show --reveal')
   assert.deepEqual([shown.includes('SECRET-1'), shown.includes('SECRET-2')], [false, true])
   await refused(folder, 'entry get 1', 1, /no entry \d/)
@@ -113,7 +117,8 @@ test('the verifier says the same of archives that join, with the key, and refuse
   const joined = python(...given)
   assert.deepEqual([joined.status, joined.stderr], [0, ''])
   assert.deepEqual(joined.stdout.split('\n').slice(0, -1).map(line => line.replace(/20\S+Z/, 'T')), [
-    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`, `${archives[1]} joins: 10 records, compacted T`
+    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`,
+    `${archives[1]} joins: 10 records, compacted T`
   ])
   assert.deepEqual([python(f!).status, python(e!, ...given.slice(0, 2)).status], [0, 0])
   assert.deepEqual([python(b!).status, python(b!, ...given).status], [3, 0])
@@ -129,8 +134,10 @@ test('beside a service a compaction and a re-encryption say how long it has to b
   await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   const before = readFileSync(join(program.folder, 'journal.jsonl'))
   for (const [words, what] of [['journal compact', 'compaction'], ['key rewrite', 're-encryption']] as const) {
-    await refused(program.folder, words, 1, new RegExp(`process ${program.pid} has this journal: stop the service, run the command again, and start ` +
-      `the service\\. A ${what} takes about \\d+\\.\\d s, since the last start has read the journal in \\d+\\.\\d s$`, 'm'))
+    await refused(program.folder, words, 1,
+      new RegExp(`process ${program.pid} has this journal: stop the service, run the command again, and start ` +
+      `the service\\. A ${what} takes about \\d+\\.\\d s, since the last start has read the journal in \\d+\\.\\d s$`,
+        'm'))
   }
   assert.ok(readFileSync(join(program.folder, 'journal.jsonl')).equals(before))
   assert.equal((await program.stop()).code, 0)

@@ -34,7 +34,8 @@ async function ask(client: RawClient, request: Buffer): Promise<void> {
 }
 
 /** Has clients send a request at once, in waves, and counts the program's calls meanwhile by what they are about. */
-async function countCalls(t: TestContext, request: Buffer, together: number, waves: number): Promise<(of: About) => number> {
+async function countCalls(t: TestContext, request: Buffer, together: number, waves: number): Promise<(of: About) =>
+  number> {
   const program = await startProgram(t)
   const clients = await Promise.all(Array.from({ length: together }, () => connectRaw(t, program.url)))
   const sendAll = async (): Promise<void> => {
@@ -53,7 +54,8 @@ async function countCalls(t: TestContext, request: Buffer, together: number, wav
 test('a GET on a kept connection costs one read, one write, and nothing else', { skip: NO_STRACE }, async t => {
   const calls = await countCalls(t, GET, 1, 100)
   assert.deepEqual([calls('read'), calls('write')], [100, 100])
-  assert.ok(calls('poll') <= 210, `${calls('poll')} polls: a second one where nothing had come yet when the first one looked`)
+  assert.ok(calls('poll') <= 210,
+    `${calls('poll')} polls: a second one where nothing had come yet when the first one looked`)
   assert.deepEqual([calls('journal write'), calls('journal look')], [0, 0])
   assert.ok(calls('other') <= OF_NODE, `${calls('other')} others`)
 })

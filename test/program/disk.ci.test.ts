@@ -21,7 +21,9 @@ const NO_STRACE = straceMissing()
 const REFUSED = '{"message":"Error creating password","status":500}'
 /** strace counts the calls of each thread: with one thread, those of the program. */
 const ONE_THREAD = { UV_THREADPOOL_SIZE: '1' }
-/** In what time answers count as given at once: less than a change waits for the journal, and than a busy machine takes. */
+/**
+ * In what time answers count as given at once: less than a change waits for the journal, and than a busy machine takes.
+ */
 const AT_ONCE_MS = 4_000
 
 /** A client that knows what was acknowledged. */
@@ -69,7 +71,8 @@ async function startedWithEntries(t: TestContext, data = freshFolder(t)): Promis
   return [program, client]
 }
 
-const startOn = (t: TestContext, folder: string): Promise<Program> => startProgram(t, { flags: { data: folder, page: 'off' } })
+const startOn = (t: TestContext, folder: string): Promise<Program> =>
+  startProgram(t, { flags: { data: folder, page: 'off' } })
 
 async function restarted(t: TestContext, program: Program): Promise<Program> {
   assert.equal((await program.stop()).code, 0)
@@ -189,7 +192,8 @@ test('on a read-only mount what reads the file works, also where a torn write is
   assert.equal((await done(folder, 'journal show')).split('\n').length, 3)
   const made = join(freshFolder(t), 'made')
   await done(folder, `journal backup ${made}`)
-  assert.deepEqual(readFileSync(made), readFileSync(join(folder, 'journal.jsonl')).subarray(0, readFileSync(made).length))
+  assert.deepEqual(readFileSync(made), readFileSync(join(folder, 'journal.jsonl')).subarray(0,
+    readFileSync(made).length))
   const before = readdirSync(folder)
   await isRefused(t, folder, /^error: the data folder cannot be used: [^\n]*EROFS\n$/)
   for (const words of ['entry delete 1', 'export --yes --output -']) await refused(folder, words, 1, /EROFS/)

@@ -154,7 +154,8 @@ test('when all connections are taken, who waits for a head gives way: a new clie
   await busy.send(whole.subarray(0, -body.length))
   assert.equal((await busy.answer()).status, 100)
   const sockets: Socket[] = []
-  for (const address of [2, 3, 4, 5]) sockets.push(...(await openMany(t, url, 10, `127.0.0.${address}`)).map(one => one.resume()))
+  for (const address of [2, 3, 4, 5]) sockets.push(...(await openMany(t, url, 10, `127.0.0.${address}`)).map(one =>
+    one.resume()))
   await until('those above the bound to be closed', () => sockets.filter(one => !one.closed).length < most)
   assert.equal((await ask(t, url, GET, { localAddress: '127.0.0.9' })).status, 200)
   await busy.send(body)

@@ -1,4 +1,7 @@
-/** What is installed beside the program: the wrapper, the backup, the image's settings, as far as a machine without containers can try them. */
+/**
+ * What is installed beside the program: the wrapper, the backup, the image's settings, as far as a machine without
+ * containers can try them.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
@@ -18,7 +21,8 @@ const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can give files t
 /** A folder of commands that stand in for those of the machine, before its own. */
 function pathWith(t: TestContext, commands: { readonly [name: string]: string }): string {
   const folder = freshFolder(t)
-  for (const [name, script] of Object.entries(commands)) writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  for (const [name, script] of Object.entries(commands)) writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`,
+    { mode: 0o755 })
   return `${folder}:${process.env['PATH']}`
 }
 
@@ -37,7 +41,8 @@ const OWN = /^pes-backup-(\d{6})-\d{8}T\d{6}Z\.(jsonl|key)$/
 const ownIn = (folder: string): string[] => readdirSync(folder).filter(name => OWN.test(name)).sort()
 
 /** Folders for backups and keys, and what `pes-backup` needs to know. */
-function places(t: TestContext, keyFile: string, PATH: string): { readonly backups: string, readonly keys: string, readonly env: NodeJS.ProcessEnv } {
+function places(t: TestContext, keyFile: string, PATH: string): { readonly backups: string, readonly keys: string,
+  readonly env: NodeJS.ProcessEnv } {
   const [backups, keys] = [join(freshFolder(t), 'backups'), join(freshFolder(t), 'keys')]
   for (const made of [backups, keys]) mkdirSync(made)
   return { backups, keys, env: { PATH, BACKUPS: backups, KEY_BACKUPS: keys, KEY_FILE: keyFile } }
@@ -48,10 +53,12 @@ test('the backup is verified, copies the keys, clears what a killed one left, an
   const PATH = pathWith(t, { 'pes-admin': `exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
   const { backups, keys, env } = places(t, join(folder, 'journal.key'), PATH)
   const others = [
-    'notes.txt', 'archive-1-9.jsonl', 'journal-1-9.jsonl', 'before-upgrade-20250101T000000Z.jsonl', 'journal-20250101T000000Z.jsonl'
+    'notes.txt', 'archive-1-9.jsonl', 'journal-1-9.jsonl', 'before-upgrade-20250101T000000Z.jsonl',
+    'journal-20250101T000000Z.jsonl'
   ]
   for (const name of others) writeFileSync(join(backups, name), 'of somebody else')
-  for (const name of ['jsonl.new', 'jsonl.new.123.part']) writeFileSync(join(backups, `pes-backup-000007-20250101T000000Z.${name}`), 'killed')
+  for (const name of ['jsonl.new', 'jsonl.new.123.part']) writeFileSync(join(backups,
+    `pes-backup-000007-20250101T000000Z.${name}`), 'killed')
   writeFileSync(join(keys, 'pes-backup-000008-20250101T000000Z.key'), 'an older one')
   const { status, stderr, stdout } = spawnSync(BACKUP, { env, encoding: 'utf8' })
   assert.equal(status, 0, stderr)
@@ -64,9 +71,11 @@ test('the backup is verified, copies the keys, clears what a killed one left, an
   assert.deepEqual(readFileSync(key), readFileSync(join(folder, 'journal.key')))
   assert.equal(statSync(key).mode & 0o777, 0o600)
   for (const [word, code] of [['backup', 3], ['verify', 4]] as const) {
-    const failing = pathWith(t, { 'pes-admin': `[ "$2" = ${word} ] && exit ${code}; exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
+    const failing = pathWith(t,
+      { 'pes-admin': `[ "$2" = ${word} ] && exit ${code}; exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
     assert.equal(spawnSync(BACKUP, { env: { ...env, PATH: failing } }).status, code)
-    assert.deepEqual([ownIn(backups), ownIn(keys).length], [[made], 2], 'it has no name of a backup, and nothing is removed')
+    assert.deepEqual([ownIn(backups), ownIn(keys).length], [[made], 2],
+      'it has no name of a backup, and nothing is removed')
   }
   const held = spawnSync('flock', [backups, BACKUP], { env, encoding: 'utf8' })
   assert.deepEqual([held.status, held.stderr], [1, `error: another pes-backup works in ${backups}\n`])
@@ -94,23 +103,29 @@ test('in a year of nights the newest fourteen stay, whatever the clock says, and
     writeFileSync(join(place, 'journal.key'), `key ${night}\n`, { mode: 0o600 })
     if (night % 26 === 0) put(`${night % 52 === 0 ? 'journal' : 'archive'}-${night}-${night + 9}.jsonl`)
     if (night % 90 === 0) put(`damaged-${night}/pes-backup-000${night}-20260101T000000Z.jsonl`)
-    const { status, stderr } = spawnSync(BACKUP, { env: { ...env, CLOCK: clock, NIGHT: String(night) }, encoding: 'utf8' })
+    const { status, stderr } = spawnSync(BACKUP, { env: { ...env, CLOCK: clock, NIGHT: String(night) },
+      encoding: 'utf8' })
     assert.equal(status, 0, `night ${night}: ${stderr}`)
     if (night % 20 !== 0 && night !== 365) continue
     const kept = Array.from({ length: Math.min(night, 14) }, (_, i) => night - Math.min(night, 14) + 1 + i)
-    assert.deepEqual(ownIn(backups).map(name => readFileSync(join(backups, name), 'utf8')), kept.map(one => `night ${one}\n`), `night ${night}`)
-    assert.deepEqual(ownIn(keys).map(name => readFileSync(join(keys, name), 'utf8')), kept.map(one => `key ${one}\n`), `night ${night}`)
+    assert.deepEqual(ownIn(backups).map(name => readFileSync(join(backups, name), 'utf8')),
+      kept.map(one => `night ${one}\n`), `night ${night}`)
+    assert.deepEqual(ownIn(keys).map(name => readFileSync(join(keys, name), 'utf8')), kept.map(one => `key ${one}\n`),
+      `night ${night}`)
   }
   for (const path of others) assert.equal(readFileSync(path, 'utf8'), 'the only copy', path)
   assert.equal(others.size, 14 + 4)
 })
 
 test('the line for the monitoring finds a backup of tonight, and no archive, damaged copy or half a backup', t => {
-  const [, line = ''] = /`(find \/var\/backups\/password-entry-service [^`]*)`/.exec(readFileSync(RUNBOOK, 'utf8')) ?? []
+  const [, line = ''] = /`(find \/var\/backups\/password-entry-service [^`]*)`/.exec(readFileSync(RUNBOOK, 'utf8')) ??
+    []
   const folder = freshFolder(t)
-  const isFresh = (): boolean => spawnSync('sh', ['-c', line.replace('/var/backups/password-entry-service', folder)]).status === 0
+  const isFresh = (): boolean => spawnSync('sh', ['-c',
+    line.replace('/var/backups/password-entry-service', folder)]).status === 0
   mkdirSync(join(folder, 'damaged'))
-  for (const name of ['journal-1-9.jsonl', 'archive-1-9.jsonl', 'damaged/pes-backup-000001-20260101T000000Z.jsonl', 'pes-backup-000002-20260101T000000Z.jsonl.new']) {
+  for (const name of ['journal-1-9.jsonl', 'archive-1-9.jsonl', 'damaged/pes-backup-000001-20260101T000000Z.jsonl',
+    'pes-backup-000002-20260101T000000Z.jsonl.new']) {
     writeFileSync(join(folder, name), '')
     assert.equal(isFresh(), false, name)
   }
@@ -130,11 +145,15 @@ test('a copy of the keys has the owner of the key file', { skip: NOT_ROOT }, asy
 
 test('the settings of the image and of the compose file are taken, and protect what is stored', () => {
   const dockerfile = readFileSync(join(INSTALL, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ')
-  const env = Object.fromEntries([.../^ENV (.*)$/m.exec(dockerfile)![1]!.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name!, value!]))
-  const [, proxies = ''] = /TRUST_PROXY: (\S+), ACCESS_LOG: 'on' \}/.exec(readFileSync(join(INSTALL, 'compose.yaml'), 'utf8')) ?? []
-  const { auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, dataDir, keyFile } = readSettings([], { ...env, TRUST_PROXY: proxies })
+  const env = Object.fromEntries([.../^ENV (.*)$/m.exec(dockerfile)![1]!.matchAll(/(\w+)=(\S+)/g)].map(([, name,
+    value]) => [name!, value!]))
+  const [, proxies = ''] = /TRUST_PROXY: (\S+), ACCESS_LOG: 'on' \}/.exec(readFileSync(join(INSTALL, 'compose.yaml'),
+    'utf8')) ?? []
+  const { auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, dataDir, keyFile } =
+    readSettings([], { ...env, TRUST_PROXY: proxies })
   assert.deepEqual({ auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, dataDir, keyFile }, {
-    auth: 'bearer', isProduction: true, tokenTtlMinutes: 720, loginLimit: 30, rateLimitBy: 'user', dataDir: '/data', keyFile: '/keys/journal.key'
+    auth: 'bearer', isProduction: true, tokenTtlMinutes: 720, loginLimit: 30, rateLimitBy: 'user', dataDir: '/data',
+    keyFile: '/keys/journal.key'
   })
   assert.throws(() => readSettings([], env), /needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY$/)
 })
@@ -150,7 +169,8 @@ test('systemd takes the unit of the runbook and those of the backup as they are'
   for (const name of ['pes-backup.service', 'pes-backup.timer']) {
     writeFileSync(join(folder, name), local(readFileSync(join(INSTALL, name), 'utf8')))
   }
-  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...readdirSync(folder).map(name => join(folder, name))], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync('systemd-analyze',
+    ['verify', ...readdirSync(folder).map(name => join(folder, name))], { encoding: 'utf8' })
   assert.deepEqual([status, stderr], [0, ''])
 })
 
@@ -169,16 +189,20 @@ test('the steps from a unit with DynamicUser give the folders to the user of the
   const text = steps.replaceAll('\n', ' ').replaceAll('/var/lib', top).replace('password-entry:', '54321:54322')
   const moved = spawnSync('sh', ['-c', `set -e; ${text}`], { encoding: 'utf8' })
   assert.deepEqual([moved.status, moved.stderr], [0, ''])
-  assert.deepEqual([lstatSync(data).isDirectory(), statSync(data).uid, statSync(key).uid, statSync(data).mode & 0o777], [true, 54_321, 54_321, 0o700])
-  const run = spawnSync(process.execPath, [ADMIN, 'entry', 'list'], { uid: 54_321, gid: 54_322, env: { DATA_DIR: data, KEY_FILE: key }, encoding: 'utf8' })
+  assert.deepEqual([lstatSync(data).isDirectory(), statSync(data).uid, statSync(key).uid, statSync(data).mode & 0o777],
+    [true, 54_321, 54_321, 0o700])
+  const run = spawnSync(process.execPath, [ADMIN, 'entry', 'list'],
+    { uid: 54_321, gid: 54_322, env: { DATA_DIR: data, KEY_FILE: key }, encoding: 'utf8' })
   if (!/MODULE_NOT_FOUND|EACCES.*dist/.test(run.stderr)) assert.match(run.stdout, /^1 +s +u$/m, run.stderr)
 })
 
 test('the settings of the unit are taken, and protect what is stored', () => {
-  const lines = [...readFileSync(RUNBOOK, 'utf8').matchAll(/^Environment=(.*)$/gm)].flatMap(([, line]) => line!.split(' '))
+  const lines = [...readFileSync(RUNBOOK, 'utf8').matchAll(/^Environment=(.*)$/gm)].flatMap(([, line]) =>
+    line!.split(' '))
   const env = Object.fromEntries(lines.map(one => one.split('=')))
   const { auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, accessLog } = readSettings([], env)
-  assert.deepEqual([auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, accessLog], ['bearer', true, 720, 30, 'user', true])
+  assert.deepEqual([auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, accessLog],
+    ['bearer', true, 720, 30, 'user', true])
 })
 
 test('the loop for many users adds each line, also a last one without its end, and prints a line for each', async t => {
@@ -190,5 +214,6 @@ test('the loop for many users adds each line, also a last one without its end, a
   const { stdout, stderr } = spawnSync('sh', ['-c', script], { cwd, encoding: 'utf8' })
   assert.match(stdout, /^a@x\.org \S{20}\nb@x\.org \S{20}\nc@x\.org \S{20}\n$/)
   assert.match(stderr, /^error: .*email.*\n$/)
-  assert.deepEqual(JSON.parse(await done(folder, 'user list --json')).map((one: { email: string }) => one.email), ['a@x.org', 'b@x.org', 'c@x.org'])
+  assert.deepEqual(JSON.parse(await done(folder, 'user list --json')).map((one: { email: string }) => one.email),
+    ['a@x.org', 'b@x.org', 'c@x.org'])
 })

@@ -1,4 +1,6 @@
-/** The key file is put back, lost or changed while the service runs: nothing is sealed with a key that no file holds. */
+/**
+ * The key file is put back, lost or changed while the service runs: nothing is sealed with a key that no file holds.
+ */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { cpSync, lstatSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -20,7 +22,8 @@ test('an older key file that is put back refuses changes and rotation until the 
   await done(folder, 'key rotate')
   assert.equal(await create(), 200)
   const newer = readFileSync(path)
-  for (const lose of [() => writeFileSync(path, older), () => rmSync(path), () => writeFileSync(path, `${'ab'.repeat(32)}\n`)]) {
+  for (const lose of [() => writeFileSync(path, older), () => rmSync(path), () =>
+    writeFileSync(path, `${'ab'.repeat(32)}\n`)]) {
     lose()
     assert.equal(await create(), 500)
     const health = await send(program.url, 'GET', '/healthz')
@@ -31,7 +34,8 @@ test('an older key file that is put back refuses changes and rotation until the 
       assert.match(error, /no longer holds|there is no key file|key file is not valid/, words)
     }
     assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on')
-    assert.match(program.stderr, /^warning: the journal takes no changes at the moment: [^\n]*journal\.key no longer holds [^\n]*put back/m)
+    assert.match(program.stderr,
+      /^warning: the journal takes no changes at the moment: [^\n]*journal\.key no longer holds [^\n]*put back/m)
     writeFileSync(path, newer)
     assert.equal(await create(), 200)
     assert.equal((await send(program.url, 'GET', '/healthz')).status, 200)

@@ -75,7 +75,8 @@ test('a service asks for no body of a program that is of another version or says
   const socketPath = join(folder, socketsIn(folder)[0]!)
   const body = '{"password":"p","sistema":"s","usuario":"u"}'
   for (const [version, status] of [[undefined, 400], ['0.0.1', 400], [VERSION, 200]] as const) {
-    const headers = { Expect: '100-continue', 'Content-Length': body.length, ...version !== undefined && { 'X-Version': version } }
+    const headers = { Expect: '100-continue', 'Content-Length': body.length, ...version !== undefined &&
+      { 'X-Version': version } }
     const outgoing = request({ socketPath, method: 'POST', path: '/operator/addEntry', headers })
     let isAsked = false
     outgoing.on('continue', () => { isAsked = true; outgoing.end(body) }).flushHeaders()
@@ -88,7 +89,8 @@ test('a service asks for no body of a program that is of another version or says
 })
 
 /** Takes a folder's lock, and serves on its socket what a test says. */
-async function serve(folder: string, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<Lock> {
+async function serve(folder: string, answer: (request: IncomingMessage, response: ServerResponse) =>
+  void): Promise<Lock> {
   const held = await lockFolder(disk, folder)
   held.server.on('request', answer)
   return held
@@ -113,7 +115,8 @@ for (const [what, hold] of [
     let said = ''
     command.stderr.setEncoding('utf8').on('data', text => { said += text })
     try {
-      await until('the command says that it waits', () => said.includes('waiting; after Ctrl+C it may still carry out the command\n'))
+      await until('the command says that it waits', () =>
+        said.includes('waiting; after Ctrl+C it may still carry out the command\n'))
     } finally {
       await release()
     }
@@ -125,7 +128,8 @@ for (const [what, hold] of [
 test('a change is asked for again where the service ended before it took it, and not where it may have made it', async t => {
   const folder = await initialized(t)
   const [path, keyFile] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
-  const endsAt = async (words: string, cut: (request: IncomingMessage, response: ServerResponse) => void): Promise<Done> => {
+  const endsAt = async (words: string, cut: (request: IncomingMessage, response: ServerResponse) =>
+    void): Promise<Done> => {
     const held = await serve(folder, (request, response) => {
       if (request.url === '/operator/status') {
         response.setHeader('X-Version', VERSION)
@@ -150,7 +154,8 @@ test('a change is asked for again where the service ended before it took it, and
     response.writeContinue()
     request.on('data', () => request.socket.destroy())
   })
-  assert.match(`${taken.code} ${taken.error}`, /^1 error: the service cut [^\n]+ may have carried out the command; look/)
+  assert.match(`${taken.code} ${taken.error}`,
+    /^1 error: the service cut [^\n]+ may have carried out the command; look/)
   const deleted = await endsAt('entry delete 1', ({ socket }) => socket.destroy())
   assert.deepEqual([deleted.code, deleted.error], [0, ''])
   assert.deepEqual(await systemsIn(folder), ['s'])
@@ -159,7 +164,8 @@ test('a change is asked for again where the service ended before it took it, and
 test('a command whose service cuts off every connection, as without descriptors, says so and what to do', async t => {
   const folder = await initialized(t)
   const held = await serve(folder, request => { request.socket.destroy() })
-  await refused(folder, 'entry list', 1, /the service took no request, and nothing was changed; .+ descriptors .+ restart it/)
+  await refused(folder, 'entry list', 1,
+    /the service took no request, and nothing was changed; .+ descriptors .+ restart it/)
   await held.release()
 })
 

@@ -21,8 +21,10 @@ for (const name of ['server', 'admin']) {
   test(`on Node 20.11 ${name} ends with 1 and one line that says which Node it needs`, t => {
     const folder = freshFolder(t)
     const preload = join(folder, 'older.cjs')
-    writeFileSync(preload, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.1' } })")
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['-r', preload, program, '--help'], { encoding: 'utf8' })
+    writeFileSync(preload, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: " +
+      "'20.11.1' } })")
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['-r', preload, program, '--help'],
+      { encoding: 'utf8' })
     assert.deepEqual([status, stdout, stderr], [1, '', 'error: this is Node 20.11.1; 20.12 or later is needed\n'])
   })
 }

@@ -23,7 +23,8 @@ test('with ACCESS_LOG=on standard output holds JSON lines alone, and a person re
   const { code, stdout, stderr } = await program.stop()
   assert.equal(code, 0)
   const [started, line, ...rest] = stdout.trimEnd().split('\n').map(text => JSON.parse(text))
-  assert.deepEqual([started.service, line.route, line.entry, rest.map(({ service }) => service)], ['started', 'createPassword', 1, ['stopped']])
+  assert.deepEqual([started.service, line.route, line.entry, rest.map(({ service }) => service)],
+    ['started', 'createPassword', 1, ['stopped']])
   assert.match(stderr, /^data folder [^]*^address [^]*^ready\nstopped\n$/m)
 })
 
@@ -34,7 +35,8 @@ test('a reader of the output that goes away costs lines, not the service', async
   assert.equal((await program.stop()).code, 0)
 })
 
-test('an access log whose disk fills up counts the lines that it loses, and goes on with whole ones when there is room', {
+test('an access log whose disk fills up counts the lines that it loses, and goes on with whole ones when there is room',
+  {
   skip: mountMissing()
 }, async t => {
   const folder = smallDisk(t, '64k')
@@ -52,7 +54,8 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
   await ask(2)
   const { stderr } = await program.stop()
   assert.equal(stderr.match(/^warning: the access log loses lines, which are counted: ENOSPC$/gm)?.length, 1, stderr)
-  const [begun, after] = readFileSync(path, 'utf8').trimEnd().split(/\n(?=\{"time":"[^"]*","dropped")/).map(text => text.split('\n'))
+  const [begun, after] = readFileSync(path, 'utf8').trimEnd().split(/\n(?=\{"time":"[^"]*","dropped")/).map(text =>
+    text.split('\n'))
   // What a page had no room for was cut; a line may also have ended with its page.
   if (!begun!.at(-1)!.endsWith('}')) begun!.pop()
   const [{ dropped }, ...last] = after!.map(line => JSON.parse(line))
@@ -60,7 +63,8 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
   assert.ok(dropped > 5 && last.length >= 2, `${dropped} lost, ${last.length} after that`)
 })
 
-for (const [signal, end] of [['SIGTERM', [0, null]], ['SIGHUP', [null, 'SIGHUP']]] as const) test(`a reader of the output who takes nothing holds up no stop, and changes nothing of its end: ${signal}`, { timeout: 60_000 }, async t => {
+for (const [signal, end] of [['SIGTERM', [0, null]], ['SIGHUP',
+  [null, 'SIGHUP']]] as const) test(`a reader of the output who takes nothing holds up no stop, and changes nothing of its end: ${signal}`, { timeout: 60_000 }, async t => {
   const pipe = join(freshFolder(t), 'pipe')
   spawnSync('mkfifo', [pipe])
   const descriptor = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
@@ -96,7 +100,8 @@ test('--version and -h are answered, and start nothing; a flag that does not exi
   }
   const help = await runProgram(t, { args: ['-h'] })
   assert.deepEqual([help.code, /^usage: /.test(help.stdout)], [0, true])
-  for (const [args, why] of [[['--prot', '1'], "there is no flag '--prot'; did you mean --port?"], [['--port=0', '--port=0'], '--port is given twice']] as const) {
+  for (const [args, why] of [[['--prot', '1'], "there is no flag '--prot'; did you mean --port?"],
+    [['--port=0', '--port=0'], '--port is given twice']] as const) {
     const { code, stderr } = await runProgram(t, { args })
     assert.deepEqual([code, stderr], [2, `error: a setting is not valid: ${why}\n`])
   }
@@ -155,11 +160,13 @@ for (const [file, owner] of [['journal.jsonl', 'root'], ['journal.key', 'root'],
     renameSync(join(folder, 'journal.key'), join(keys, 'journal.key'))
     const others = readdirSync(folder).filter(name => name !== file)
     const run = (...words: readonly string[]): unknown[] => {
-      const args = [join(place, 'dist', words[0]!), ...words.slice(1), `--data=${folder}`, `--key-file=${join(keys, 'journal.key')}`]
+      const args = [join(place, 'dist', words[0]!), ...words.slice(1), `--data=${folder}`,
+        `--key-file=${join(keys, 'journal.key')}`]
       const { status, stderr } = spawnSync(process.execPath, args, { ...asNobody, cwd: place, timeout: 20_000 })
       return [status, stderr]
     }
-    assert.match(String(run('admin.js', 'user', 'list')), /^1,error: [^\n]+data belongs to user 0: run the command as that user, such as [^\n]+\n$/)
+    assert.match(String(run('admin.js', 'user', 'list')),
+      /^1,error: [^\n]+data belongs to user 0: run the command as that user, such as [^\n]+\n$/)
     for (const name of [...others, '']) chownSync(join(folder, name), NOBODY, NOBODY)
     const path = join(file === 'journal.key' ? keys : folder, file)
     const mend = `as root, chown --reference=${folder} ${path} gives it to the owner of the folder`

@@ -19,7 +19,8 @@ test('a purged entry is unknown to every operation and command, and stays so aft
   for (const password of ['first', 'SECRET-1', 'SECRET-2']) await create(password)
   await send(program.url, 'POST', '/api/updatePassword/2', { password: 'SECRET-3' })
   await send(program.url, 'POST', '/api/deletePassword/3')
-  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`), `entry ${id} (s, u) permanently deleted\nits old values leave the file with: journal compact --drop-history\n`)
+  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`),
+    `entry ${id} (s, u) permanently deleted\nits old values leave the file with: journal compact --drop-history\n`)
   for (const isRestarted of [false, true]) {
     if (isRestarted) {
       await program.stop()
@@ -33,7 +34,8 @@ test('a purged entry is unknown to every operation and command, and stays so aft
         ['POST', 'restorePassword'], ['GET', 'historyPassword']
       ] as const) assert.deepEqual((await send(url, method, `/api/${path}/${id}`, body)).json, UNKNOWN, `${path}/${id}`)
     }
-    for (const words of isRestarted ? [] : ['get 2', 'edit 2 --user x', 'delete 2', 'history 2 --reveal', 'restore 2', 'purge 2 --yes']) {
+    for (const words of isRestarted ? [] : ['get 2', 'edit 2 --user x', 'delete 2', 'history 2 --reveal', 'restore 2',
+      'purge 2 --yes']) {
       const { code, out, error } = await admin(folder, `entry ${words}`)
       assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', `error: no entry ${words.split(' ')[1]}`], words)
     }
@@ -46,7 +48,8 @@ test('a purged entry is unknown to every operation and command, and stays so aft
     }
   }
   const purges = (await done(folder, 'journal show')).split('\n').filter(line => line.includes('entry.purged'))
-  assert.deepEqual(purges.map(line => line.slice(line.indexOf('Z ') + 2)), ['operator entry.purged {"id":2,"operator":""}', 'operator entry.purged {"id":3,"operator":""}'])
+  assert.deepEqual(purges.map(line => line.slice(line.indexOf('Z ') + 2)),
+    ['operator entry.purged {"id":2,"operator":""}', 'operator entry.purged {"id":3,"operator":""}'])
 })
 
 test('a purge asks first, also where no service runs, and a refused one changes nothing', { skip: NO_PYTHON }, async t => {
@@ -58,7 +61,8 @@ test('a purge asks first, also where no service runs, and a refused one changes 
   await refused(folder, 'entry purge x --yes', 2, /positive integer without leading zeros/)
   const { code, seen } = await atTerminal(folder, 'entry purge 1', [['Type yes', 'no']])
   assert.deepEqual([code, seen.includes('cancelled')], [1, true], seen)
-  assert.ok(seen.includes('This permanently deletes entry 1 (s, u\\u001b[2J\\u202eB).'), 'what moves the cursor is shown, and not obeyed')
+  assert.ok(seen.includes('This permanently deletes entry 1 (s, u\\u001b[2J\\u202eB).'),
+    'what moves the cursor is shown, and not obeyed')
   assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
   assert.equal((await atTerminal(folder, 'entry purge 1', [['Type yes', 'yes']])).code, 0)
   await refused(folder, 'entry get 1', 1, /no entry \d/)

@@ -1,4 +1,7 @@
-/** What a service still holds whose journal is damaged, replaced or gone: a command writes it elsewhere, or the stop does. */
+/**
+ * What a service still holds whose journal is damaged, replaced or gone: a command writes it elsewhere, or the stop
+ * does.
+ */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,8 +14,10 @@ const ENTRY = { password: 'SECRET', sistema: 's', usuario: 'u' }
 const IN_MEMORY = /the service has everything in memory: do not stop it before journal rescue FILE/
 
 const inFolder = (folder: string, name: string): string => join(folder, name)
-const remove = (folder: string, ...names: readonly string[]): void => { for (const name of names) rmSync(inFolder(folder, name)) }
-const create = async ({ url }: Program): Promise<number> => (await send(url, 'POST', '/api/createPassword', ENTRY)).status
+const remove = (folder: string,
+  ...names: readonly string[]): void => { for (const name of names) rmSync(inFolder(folder, name)) }
+const create = async ({ url }: Program): Promise<number> =>
+  (await send(url, 'POST', '/api/createPassword', ENTRY)).status
 const rescuedIn = (folder: string): string[] => readdirSync(folder).filter(name => name.startsWith('journal.rescued-'))
 
 async function withThree(t: TestContext, flags: Record<string, string> = {}): Promise<Program> {
@@ -53,7 +58,8 @@ for (const [what, { lose, keys = false, isUnnoticed = false }] of Object.entries
     lose(folder)
     if (isUnnoticed) assert.match((await admin(folder, 'journal verify')).error, IN_MEMORY)
     if (keys) {
-      await refused(folder, `journal rescue ${file}`, 1, /journal\.key lacks the key that the service seals with, and nothing was written: add --keys FILE/)
+      await refused(folder, `journal rescue ${file}`, 1,
+        /journal\.key lacks the key that the service seals with, and nothing was written: add --keys FILE/)
       assert.deepEqual(readdirSync(elsewhere), [])
     }
     const said = await done(folder, `journal rescue ${file}${keys ? ` --keys ${keyFile}` : ''}`)
@@ -78,11 +84,14 @@ for (const [what, { lose, keys = false, isUnnoticed = false }] of Object.entries
 test('a whole journal is not rescued but backed up; and no name is taken that a start would take or remove', async t => {
   const { folder } = await withThree(t)
   const elsewhere = freshFolder(t)
-  await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1, /the journal is whole, and takes changes: journal backup FILE copies it$/m)
+  await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1,
+    /the journal is whole, and takes changes: journal backup FILE copies it$/m)
   remove(folder, 'journal.jsonl')
-  await refused(folder, `journal rescue ${folder}/journal.jsonl`, 1, /is the name of the journal itself; name another file/)
+  await refused(folder, `journal rescue ${folder}/journal.jsonl`, 1,
+    /is the name of the journal itself; name another file/)
   for (const words of ['rescue', 'backup']) {
-    await refused(folder, `journal ${words} ${folder}/journal.jsonl.1.part`, 1, /name of a killed command's left-over, which a start removes/)
+    await refused(folder, `journal ${words} ${folder}/journal.jsonl.1.part`, 1,
+      /name of a killed command's left-over, which a start removes/)
   }
   writeFileSync(join(elsewhere, 'r'), 'of somebody else')
   await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1, /r exists already/)
@@ -113,7 +122,8 @@ for (const place of ['in the folder', 'elsewhere']) {
     for (const name of readdirSync(folder)) rmSync(join(folder, name))
     assert.equal(await create(program), 500)
     const key = keyFile === undefined ? '' : ` --key-file ${keyFile}`
-    await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}${key}`, 1, /no service has the lock .* stop it by SIGTERM, never kill -9/)
+    await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}${key}`, 1,
+      /no service has the lock .* stop it by SIGTERM, never kill -9/)
     const { code, stderr } = await program.stop()
     assert.equal(code, 0)
     assert.match(stderr, /the journal had failed: all that was in memory is in .*journal\.rescued-[^ ]+\.jsonl; take it back with the operator's command journal restore$/m)
@@ -137,14 +147,17 @@ test('a key file that is another one by the stop stays, and the keys of the serv
 
 test('without a service a rescue names restore, then salvage; a restore ends tokens unless they are to be kept', async t => {
   const folder = await initialized(t)
-  await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1, /no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
+  await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1,
+    /no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
   await done(folder, 'user add ana@x --password-stdin', 'a long password')
   await done(folder, 'token issue ana@x')
   const copy = join(freshFolder(t), 'copy')
-  assert.match(await done(folder, `journal backup ${copy}`), /^it is read with the keys \w{8} of .*journal\.key: keep a copy of that file elsewhere$/m)
+  assert.match(await done(folder, `journal backup ${copy}`),
+    /^it is read with the keys \w{8} of .*journal\.key: keep a copy of that file elsewhere$/m)
   await refused(folder, `journal backup ${copy}`, 1, /exists already; --timestamp adds the time to the name$/m)
   await done(folder, `journal backup ${copy}.jsonl --timestamp`)
-  for (const [flag, tokens, says] of [['', '[]', /^1 token ended/m], [' --keep-tokens', 'ana@x', /^users and tokens are as of .*: ana@x$/m]] as const) {
+  for (const [flag, tokens, says] of [['', '[]', /^1 token ended/m],
+    [' --keep-tokens', 'ana@x', /^users and tokens are as of .*: ana@x$/m]] as const) {
     renameSync(join(folder, 'journal.jsonl'), join(freshFolder(t), 'old'))
     const restored = await done(folder, `journal restore ${copy}${flag}`)
     assert.match(restored, says)
@@ -166,7 +179,8 @@ for (const name of LEFT) {
     const left = inFolder(folder, name)
     renameSync(inFolder(folder, 'journal.jsonl'), left)
     const { time } = JSON.parse(readFileSync(left, 'utf8').trimEnd().split('\n').at(-1)!)
-    const says = new RegExp(`${left.replaceAll('.', '\\.')} \\(3 records, the last of ${time}\\) may hold what was stored here: .*journal restore ${left}`)
+    const says = new RegExp(`${left.replaceAll('.',
+      '\\.')} \\(3 records, the last of ${time}\\) may hold what was stored here: .*journal restore ${left}`)
     const keyElsewhere = join(freshFolder(t), 'keys')
     renameSync(inFolder(folder, 'journal.key'), keyElsewhere)
     for (const place of ['there', 'elsewhere', 'empty']) {
@@ -179,7 +193,8 @@ for (const name of LEFT) {
         assert.notEqual(code, 0, words)
         assert.match(error, says, words)
       }
-      const { code, stderr } = await runProgram(t, { flags: { data: folder, ...place === 'there' ? {} : { 'key-file': keyElsewhere } } })
+      const { code, stderr } = await runProgram(t, { flags: { data: folder, ...place === 'there' ? {}
+        : { 'key-file': keyElsewhere } } })
       assert.deepEqual([code, says.test(stderr)], [1, true], stderr)
       assert.deepEqual(readdirSync(folder), names)
     }
@@ -192,14 +207,17 @@ test('several such files are all named, the one with the latest time first; a da
   const folder = await initialized(t)
   const copy = readFileSync(inFolder(folder, 'journal.jsonl'))
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
-  for (const [name, bytes] of [['archive-1-1.jsonl', copy], ['journal.rescued-T.jsonl', readFileSync(inFolder(folder, 'journal.jsonl'))]] as const) {
+  for (const [name, bytes] of [['archive-1-1.jsonl', copy],
+    ['journal.rescued-T.jsonl', readFileSync(inFolder(folder, 'journal.jsonl'))]] as const) {
     writeFileSync(inFolder(folder, name), bytes)
   }
   const bytes = readFileSync(inFolder(folder, 'journal.jsonl'))
   bytes[50]! ^= 1
   writeFileSync(inFolder(folder, 'journal.jsonl'), bytes)
   const damaged = await runProgram(t, { flags: { data: folder } })
-  assert.match(damaged.stderr, /the journal is damaged: .*journal\.rescued-T\.jsonl \(2 records, the last of 20[^)]+\) may hold a newer state: take it back with /)
+  assert.match(damaged.stderr,
+    /the journal is damaged: .*journal\.rescued-T\.jsonl \(2 records, the last of 20[^)]+\) may hold a newer state: take it back with /)
   remove(folder, 'journal.jsonl')
-  await refused(folder, 'init', 1, /journal\.rescued-T\.jsonl \(2 records, .*archive-1-1\.jsonl \(1 record, .* look at them \(journal verify FILE\)/)
+  await refused(folder, 'init', 1,
+    /journal\.rescued-T\.jsonl \(2 records, .*archive-1-1\.jsonl \(1 record, .* look at them \(journal verify FILE\)/)
 })

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  constants, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync
+  constants, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,
+  truncateSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -69,7 +70,8 @@ test('a restore refuses a copy without a record, and one whose name is that of a
   const { folder, copy } = await emptied(t)
   const part = join(folder, `${JOURNAL}.1.part`)
   copyFileSync(copy, part)
-  await refused(folder, `journal restore ${part}`, 1, /journal\.jsonl\.1\.part has the name of a killed command's left-over/)
+  await refused(folder, `journal restore ${part}`, 1,
+    /journal\.jsonl\.1\.part has the name of a killed command's left-over/)
   assert.ok(existsSync(part))
   truncateSync(copy, 0)
   await refused(folder, `journal restore ${copy}`, 1, /copy\.jsonl holds no record\n$/)
@@ -85,13 +87,15 @@ test('what is no regular file in the place of the journal is neither started on 
     spawnSync('mkfifo', ['-m', '644', pipe])
     if (pipe !== place) symlinkSync(pipe, place)
     for (const words of ['init', `journal restore ${copy}`]) {
-      await refused(folder, words, 1, /journal\.jsonl is (a link|no regular file); put the file itself there: DATA_DIR names its folder\n$/)
+      await refused(folder, words, 1,
+        /journal\.jsonl is (a link|no regular file); put the file itself there: DATA_DIR names its folder\n$/)
     }
     const { code, stderr } = await runProgram(t, { flags: { data: folder } })
     assert.deepEqual([code, /is (a link|no regular file)/.test(stderr)], [1, true])
     const { mode } = statSync(place)
     assert.deepEqual([mode & constants.S_IFMT, mode & 0o777], [constants.S_IFIFO, 0o644])
-    assert.deepEqual([...readdirSync(folder).sort(), ...readdirSync(elsewhere)], [JOURNAL, 'journal.key', ...pipe === place ? [] : ['pipe']])
+    assert.deepEqual([...readdirSync(folder).sort(), ...readdirSync(elsewhere)],
+      [JOURNAL, 'journal.key', ...pipe === place ? [] : ['pipe']])
   }
 })
 
@@ -109,7 +113,8 @@ test('a restore says which id comes next, and gives none below --next-id, also a
     writeFileSync(join(folder, JOURNAL), '')
     return done(folder, `journal restore ${copy}${flags}`)
   }
-  assert.match(await restored(''), /^the next new entry gets id 4\nif entries .*from 4 on, will be given again; .* --next-id N$/m)
+  assert.match(await restored(''),
+    /^the next new entry gets id 4\nif entries .*from 4 on, will be given again; .* --next-id N$/m)
   assert.match(await restored(' --next-id 2 --json'), /"nextId":4/)
   assert.match(await restored(' --next-id 5000'), /^the next new entry gets id 5000\n(?!if entries)/m)
   const add = async (id: number): Promise<void> => {
@@ -127,6 +132,8 @@ test('while a service runs, a restore is refused with a line that names its proc
   const service = await startProgram(t, { flags: { page: 'off' } })
   const copy = join(freshFolder(t), 'copy.jsonl')
   await done(service.folder, `journal backup ${copy}`)
-  await refused(service.folder, `journal restore ${copy}`, 1, new RegExp(`process ${service.pid}; if that is the service, stop it first`))
-  await refused(join(service.folder, 'nowhere'), `journal restore ${copy} --key-file ${service.folder}/journal.key`, 1, /there is no folder/)
+  await refused(service.folder, `journal restore ${copy}`, 1,
+    new RegExp(`process ${service.pid}; if that is the service, stop it first`))
+  await refused(join(service.folder, 'nowhere'), `journal restore ${copy} --key-file ${service.folder}/journal.key`, 1,
+    /there is no folder/)
 })

@@ -6,7 +6,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { calledAs, readSettings, SETTINGS, type ServiceSettings, type Settings, type Variables } from '../../src/settings.ts'
+import { calledAs, readSettings, SETTINGS, type ServiceSettings, type Settings,
+  type Variables } from '../../src/settings.ts'
 import { isTrusted } from '../../src/http/client.ts'
 import { Failure } from '../../src/errors.ts'
 import { ADMIN } from '../support/admin.ts'
@@ -26,7 +27,8 @@ const ABILITIES = {
   listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
   updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
   olderDeletedPasswords: 'password:deleted',
-  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history', formerPassword: 'password:history', whoKnows: 'entry:knowledge', oneTimeCode: 'password:read',
+  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history',
+  formerPassword: 'password:history', whoKnows: 'entry:knowledge', oneTimeCode: 'password:read',
   changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined
 }
 
@@ -191,7 +193,8 @@ test('settings that do not go together are refused, and what makes them safe is 
   const tls = { TLS_CERT: 'c', TLS_KEY: 'k' }
   assert.equal(readSettings([], tls).tlsKey, 'k')
   for (const env of [tls, { TRUST_PROXY: '127.0.0.1' }]) {
-    for (const AUTH of ['none', 'bearer']) assert.equal(readSettings([], { ...env, ...production, AUTH }).isProduction, true)
+    for (const AUTH of ['none', 'bearer']) assert.equal(readSettings([], { ...env, ...production, AUTH }).isProduction,
+      true)
     assert.equal(readSettings(['--auth=none'], { ...env, ...production }).auth, 'none')
   }
   const far = { ETCD_ENDPOINTS: 'http://10.0.0.1:1', ETCD_PLAIN_HTTP: 'on' }
@@ -228,7 +231,8 @@ describe('the program', { concurrency: 2 }, () => {
       const { code, stderr } = await runProgram(t, { ...inRemoved(program), args })
       assert.deepEqual([code, stderr], [0, ''])
     }
-    for (const [program, ...args] of [[ADMIN, 'init'], [SERVER], [SERVER, `--data=${folder}`, '--key-file=k']] as const) {
+    for (const [program, ...args] of [[ADMIN, 'init'], [SERVER],
+      [SERVER, `--data=${folder}`, '--key-file=k']] as const) {
       const { code, stderr } = await runProgram(t, { ...inRemoved(program), args })
       assert.equal(code, 2, stderr)
       assert.match(stderr, /^error: a setting is not valid: (DATA_DIR|KEY_FILE) must be an absolute path[^\n]+\n$/)
@@ -239,9 +243,11 @@ describe('the program', { concurrency: 2 }, () => {
   test('bytes that are not UTF-8, in a word or a flag of the operator\'s program, are refused and make nothing', t => {
     const cwd = freshFolder(t)
     for (const [words, name] of [
-      ['entry add --user u --generate --system="$x"', '--system'], ['entry list "$x"', 'FILTER'], ['journal backup "$x"', 'FILE']
+      ['entry add --user u --generate --system="$x"', '--system'], ['entry list "$x"', 'FILTER'],
+      ['journal backup "$x"', 'FILE']
     ]) {
-      const { status, stderr } = spawnSync('sh', ['-c', `x=$(printf 'caf\\351'); exec "$0" "$1" ${words}`, process.execPath, ADMIN],
+      const { status, stderr } = spawnSync('sh', ['-c', `x=$(printf 'caf\\351'); exec "$0" "$1" ${words}`,
+        process.execPath, ADMIN],
         { cwd, encoding: 'utf8', timeout: 20_000, env: { DATA_DIR: join(cwd, 'base') } })
       assert.equal(status, 2, `${words}: ${stderr}`)
       assert.match(String(stderr), new RegExp(`^error: ${name} must be UTF-8[^\n]*\n$`))
@@ -311,7 +317,8 @@ describe('the program', { concurrency: 2 }, () => {
     [{ 'rate-limit': '0' }, [/^the rate limit is off$/]],
     [{ journal: 'memory' }, [/^JOURNAL=memory keeps nothing beyond this process$/]],
     [{ host: '0.0.0.0' }, [/^0\.0\.0\.0 is reachable .* asks for no password/, /^0\.0\.0\.0 .* TLS_CERT/]],
-    [{ host: '0.0.0.0', auth: 'bearer' }, [/^nobody can log in yet: node dist\/admin\.js user add/, /^0\.0\.0\.0 is reachable .* TLS_CERT/]],
+    [{ host: '0.0.0.0', auth: 'bearer' }, [/^nobody can log in yet: node dist\/admin\.js user add/,
+      /^0\.0\.0\.0 is reachable .* TLS_CERT/]],
     [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, [/^nobody can log in yet/]],
     [{ 'trust-proxy': '10.0.0.1' }, [/^whoever reaches the proxy can read and change every entry: AUTH=bearer/]]
   ]
@@ -366,6 +373,7 @@ describe('the program', { concurrency: 2 }, () => {
 })
 
 test('the help calls the program by its installed name, or as the file that node runs', () => {
-  const names = ['/usr/bin/password-entry-service', '/srv/dist/server.js', '/srv2/server.js'].map(script => calledAs(script, '/srv'))
+  const names = ['/usr/bin/password-entry-service', '/srv/dist/server.js', '/srv2/server.js'].map(script =>
+    calledAs(script, '/srv'))
   assert.deepEqual(names, ['password-entry-service', 'node dist/server.js', 'node /srv2/server.js'])
 })

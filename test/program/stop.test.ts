@@ -16,7 +16,9 @@ const PROMPT_MS = 5_000
 
 const portOf = ({ url }: Program): number => Number(new URL(url).port)
 
-/** Stops a program, which must end at once, with 0 or by SIGHUP, and leave no socket behind; gives what it has written. */
+/**
+ * Stops a program, which must end at once, with 0 or by SIGHUP, and leave no socket behind; gives what it has written.
+ */
 async function stopsAtOnce(program: Program, signal?: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<string> {
   const startMs = performance.now()
   const { code, signal: endedBy, stdout } = await program.stop(signal)

@@ -21,7 +21,8 @@ const AT_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty
 async function filled(t: TestContext): Promise<string> {
   const folder = await initialized(t)
   await done(folder, 'user add a@x --name A\u001b[2J\u202eB --password-stdin', 'a long password\n')
-  await done(folder, 'user add longer@x --abilities password:read,password:create --password-stdin', 'a long password\n')
+  await done(folder, 'user add longer@x --abilities password:read,password:create --password-stdin',
+    'a long password\n')
   return folder
 }
 
@@ -29,14 +30,16 @@ test('users are listed as a table, and no name in it, nor one in an error, can m
   const folder = await filled(t)
   const rows = (await done(folder, 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
   assert.deepEqual(rows, [
-    'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,password:create', ''
+    'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *',
+    '2 | longer@x | longer@x | password:read,password:create', ''
   ])
   await refused(folder, 'journal verify no\u001b[2Jfile', 1, /no\\u001b\[2Jfile\n$/)
 })
 
 test('a character that is not seen is shown as JSON escapes it', () => {
   for (const [character, shown] of [
-    ['\u001b', '\\u001b'], ['\u200b', '\\u200b'], ['\u00ad', '\\u00ad'], ['\ufeff', '\\ufeff'], ['\u202e', '\\u202e'], ['\u2028', '\\u2028'],
+    ['\u001b', '\\u001b'], ['\u200b', '\\u200b'], ['\u00ad', '\\u00ad'], ['\ufeff', '\\ufeff'], ['\u202e', '\\u202e'],
+    ['\u2028', '\\u2028'],
     ['\u{e0041}', '\\udb40\\udc41'], ['\ud800', '\\ud800'], ['é', 'é'], ['🔑', '🔑'], ['e\u0301', 'e\u0301']
   ] as const) {
     assert.equal(visible(`a${character}b`), `a${shown}b`)
@@ -61,8 +64,10 @@ test('on a terminal a password is asked for twice, without echo, until it can be
   const good = [[prompt, 'SECRET\x7f\x7f\x7f\x7f\x7f\ba long password'], ['again: ', 'a long password']] as const
   for (const [email, typed, code, says] of [
     ['a@x', good, 0, 'added as user 1'],
-    ['b@x', [[prompt, 'a long password'], ['again: ', 'another password'], ['the two passwords differ', ''], ['is empty', 'secret\x03']], 1, 'error: cancelled'],
-    ['b@x', [[prompt, 'SECRET'], ['at least 12 characters', 'a long password'], ['again: ', 'a long password']], 0, 'added as user 2']
+    ['b@x', [[prompt, 'a long password'], ['again: ', 'another password'], ['the two passwords differ', ''],
+      ['is empty', 'secret\x03']], 1, 'error: cancelled'],
+    ['b@x', [[prompt, 'SECRET'], ['at least 12 characters', 'a long password'], ['again: ', 'a long password']], 0,
+      'added as user 2']
   ] as const) {
     const left = await atTerminal(folder, `user add ${email}`, typed)
     assert.equal(left.code, code, left.seen)
@@ -72,7 +77,8 @@ test('on a terminal a password is asked for twice, without echo, until it can be
 
 test('a secret of several lines is kept whole, but for one line end at its end', async t => {
   const folder = await initialized(t)
-  for (const [i, [given, kept]] of [['-----BEGIN\nSECRET\n-----END\n', '-----BEGIN\nSECRET\n-----END'], ['a\n\n', 'a\n'], ['a\r\n', 'a']].entries()) {
+  for (const [i, [given, kept]] of [['-----BEGIN\nSECRET\n-----END\n', '-----BEGIN\nSECRET\n-----END'],
+    ['a\n\n', 'a\n'], ['a\r\n', 'a']].entries()) {
     await done(folder, 'entry add --system s --user u --password-stdin', given)
     assert.equal(await done(folder, `entry get ${i + 1} --field password`), `${kept}\n`)
   }
@@ -151,7 +157,8 @@ for (const words of ['journal backup -', 'export --yes --unrecorded --output -',
     const folder = join(freshFolder(t), 'data')
     makeJournal(folder, 500, BODY_BYTES)
     const file = join(freshFolder(t), 'file')
-    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@" > "$FILE"', process.execPath, ADMIN, ...words.split(' ')], {
+    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@" > "$FILE"', process.execPath, ADMIN,
+      ...words.split(' ')], {
       env: { DATA_DIR: folder, FILE: file }, encoding: 'utf8'
     })
     assert.match(stderr, /^(warning: .+\n)*error: the output could not be written: EFBIG\n$/)

@@ -163,7 +163,8 @@ test('a pair that is replaced before an embedded service listens is what it list
 })
 
 /** Of another kind than those of the certificates. */
-const rsaKey = (): string => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+const rsaKey = (): string => generateKeyPairSync('rsa',
+  { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 
 const BREAKS: { readonly [what: string]: (live: Pair, next: Pair) => void } = {
   'is no certificate': live => writeFileSync(live.cert, 'no certificate'),
@@ -213,16 +214,20 @@ test('a start with a pair that is missing, broken or does not fit is refused in 
   writeFileSync(rsa, rsaKey())
   for (const type of ['pkcs8', 'sec1'] as const) { // the two forms of a key that has a passphrase
     const key = join(folder, type)
-    writeFileSync(key, createPrivateKey(readFileSync(one.key)).export({ type, format: 'pem', cipher: 'aes-128-cbc', passphrase: 'p' }))
+    writeFileSync(key, createPrivateKey(readFileSync(one.key)).export({ type, format: 'pem', cipher: 'aes-128-cbc',
+      passphrase: 'p' }))
     const { code, stderr } = await runProgram(t, { flags: { 'tls-cert': one.cert, 'tls-key': key } })
-    assert.deepEqual([code, stderr], [1, 'error: the certificate or its key is not valid: TLS_KEY: this key has a passphrase; ' +
+    assert.deepEqual([code, stderr],
+      [1, 'error: the certificate or its key is not valid: TLS_KEY: this key has a passphrase; ' +
       'give one without: openssl pkey -in KEY -out NEW\n'])
   }
-  const wrong = [[one.cert, two.key], [one.cert, rsa], [garbage, one.key], [one.cert, garbage], [join(folder, 'none'), one.key]]
+  const wrong = [[one.cert, two.key], [one.cert, rsa], [garbage, one.key], [one.cert, garbage],
+    [join(folder, 'none'), one.key]]
   await Promise.all(wrong.map(async ([cert, key]) => {
     const ended = await runProgram(t, { flags: { 'tls-cert': cert!, 'tls-key': key! } })
     assert.equal(ended.code, 1)
-    assert.match(ended.stderr, /^error: the certificate or its key is not valid: (\S+\/none|TLS_CERT or TLS_KEY|TLS_CERT|TLS_KEY): .+\n$/m)
+    assert.match(ended.stderr,
+      /^error: the certificate or its key is not valid: (\S+\/none|TLS_CERT or TLS_KEY|TLS_CERT|TLS_KEY): .+\n$/m)
     assert.ok(!/^ready$/m.test(ended.stdout))
     assert.ok(!ended.stderr.includes('PRIVATE KEY') && !/\n +at /.test(ended.stderr))
   }))
@@ -235,7 +240,8 @@ test('a certificate or key that is swapped, empty or DER is refused with what to
   writeFileSync(empty, '')
   writeFileSync(der, createPrivateKey(readFileSync(key)).export({ type: 'pkcs8', format: 'der' }))
   const wrong = [
-    [key, cert, /TLS_CERT: the file holds a private key; are the two swapped\?$/m], [cert, cert, /TLS_KEY: the file holds a certificate; are the two swapped\?$/m],
+    [key, cert, /TLS_CERT: the file holds a private key; are the two swapped\?$/m],
+    [cert, cert, /TLS_KEY: the file holds a certificate; are the two swapped\?$/m],
     [empty, key, /TLS_CERT: the file is empty$/m], [cert, empty, /TLS_KEY: the file is empty$/m],
     [cert, der, /TLS_KEY: the file is DER; openssl pkey -inform DER -in FILE -out NEW makes PEM of it$/m]
   ] as const
@@ -249,7 +255,8 @@ test('a certificate that has ended is warned of, and a metric says when one ends
   const { folder, started } = await startSecure(t, { metrics: 'public' })
   assert.deepEqual(started.warnings.filter(line => line.includes('has ended')), [])
   const body = await new Promise<string>((resolve, reject) => {
-    get(`${started.url}/metrics`, { rejectUnauthorized: false }, response => { resolve(text(response)) }).on('error', reject)
+    get(`${started.url}/metrics`, { rejectUnauthorized: false }, response => { resolve(text(response)) }).on('error',
+      reject)
   })
   assert.match(body, new RegExp(`^pes_certificate_end_seconds ${Date.UTC(2049, 11, 31, 23, 59, 59) / 1000}$`, 'm'))
   const old = certificate('old', undefined, '250102000000Z')

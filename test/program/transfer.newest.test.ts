@@ -83,7 +83,8 @@ test('imported entries are served at once, and sealed', async t => {
   await send(program.url, 'POST', '/api/createPassword', { password: 'last', sistema: 's', usuario: 'u' })
   const { json } = await send(program.url, 'GET', '/api/listPassword')
   assert.equal(json.length, 3_002)
-  assert.deepEqual(json[3_000], { id: 3_001, password: 'SECRET, 2999', sistema: 'site 2999', usuario: 'user2999', url: 'https://2999.example/', status: 1 })
+  assert.deepEqual(json[3_000], { id: 3_001, password: 'SECRET, 2999', sistema: 'site 2999', usuario: 'user2999',
+    url: 'https://2999.example/', status: 1 })
   assert.equal(json[3_001].password, 'last')
   assert.ok(!readFileSync(join(folder, 'journal.jsonl'), 'latin1').includes('SECRET'))
   await refused(folder, 'key rewrite --to-prefix /pes-2', 2, /has no such flag/)
@@ -91,7 +92,8 @@ test('imported entries are served at once, and sealed', async t => {
 })
 
 const HOSTILE = [
-  '"', '""', ',', ' a ', '\r\n', '\n\r', 'a\nb', '=HYPERLINK("x")', '+1', '-1', '@SUM(A1)', '\'', ';', '\t', '\0', '\x1b[2J',
+  '"', '""', ',', ' a ', '\r\n', '\n\r', 'a\nb', '=HYPERLINK("x")', '+1', '-1', '@SUM(A1)', '\'', ';', '\t', '\0',
+  '\x1b[2J',
   '\x7f', '\x85', '\u2028', '\ufeff', '\ufffd', '🔑👩‍👩‍👧', 'e\u0301', '\u202eevil', 'пароль', '{"id":1}', '\\u0041', '-'
 ]
 
@@ -122,8 +124,10 @@ for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d'
 test('what was exported as bitwarden imports to the same active entries, and is one more time what it was', async t => {
   const folder = await initialized(t)
   const texts = HOSTILE
-  const lines = texts.map((text, i) => JSON.stringify({ password: text, sistema: texts.at(i - 1), usuario: texts.at(i - 2), status: 1 }))
-  await done(folder, `import ${fileOf(t, [...lines, lines[0], '{"id":100,"password":"gone","sistema":"s","usuario":"u","status":0}'].join('\n'))} --keep-duplicates`)
+  const lines = texts.map((text, i) => JSON.stringify({ password: text, sistema: texts.at(i - 1),
+    usuario: texts.at(i - 2), status: 1 }))
+  await done(folder, `import ${fileOf(t, [...lines, lines[0],
+    '{"id":100,"password":"gone","sistema":"s","usuario":"u","status":0}'].join('\n'))} --keep-duplicates`)
   const path = join(freshFolder(t), 'export.json')
   await done(folder, `export --format bitwarden --output ${path} --yes`)
   const other = await initialized(t)
@@ -139,24 +143,28 @@ test('an export is of the format that its file is named for, where none is named
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   const place = freshFolder(t)
-  for (const [name, begins] of [['e.csv', 'id,sistema'], ['e.jsonl', '{"id"'], ['e', '{"id"'], ['e.txt', '{"id"']] as const) {
+  for (const [name, begins] of [['e.csv', 'id,sistema'], ['e.jsonl', '{"id"'], ['e', '{"id"'],
+    ['e.txt', '{"id"']] as const) {
     await done(folder, `export --output ${join(place, name)} --yes`)
     assert.ok(readFileSync(join(place, name), 'utf8').startsWith(begins), name)
   }
-  await refused(folder, `export --output ${join(place, 'e.json')} --yes`, 2, /may be --format bitwarden or --format jsonl/)
+  await refused(folder, `export --output ${join(place, 'e.json')} --yes`, 2,
+    /may be --format bitwarden or --format jsonl/)
   await done(folder, `export --output ${join(place, 'e.json')} --format csv --yes`)
   assert.ok(readFileSync(join(place, 'e.json'), 'utf8').startsWith('id,sistema'))
 })
 
 test('an export of several pages is recorded once, with the number of its entries', async t => {
   const folder = await initialized(t)
-  const rows = Array.from({ length: 5 }, (_, n) => JSON.stringify({ password: `${n}`.repeat(500_000), sistema: 's', usuario: 'u' }))
+  const rows = Array.from({ length: 5 }, (_, n) => JSON.stringify({ password: `${n}`.repeat(500_000), sistema: 's',
+    usuario: 'u' }))
   await done(folder, 'import -', rows.join('\n'))
   await done(folder, 'entry delete 5')
   for (const [flags, entries] of [['', 5], [' --format bitwarden', 4]] as const) {
     await done(folder, `export --output ${join(freshFolder(t), 'export.jsonl')} --yes${flags}`)
     const shown = (await done(folder, 'journal show --json')).trim().split('\n').map(line => JSON.parse(line))
-    const told = shown.filter(({ type }) => type === 'entries.disclosed').map(({ data }) => [data.command, data.entries])
+    const told = shown.filter(({ type }) => type === 'entries.disclosed').map(({ data }) => [data.command,
+      data.entries])
     assert.deepEqual(told.at(-1), ['export', entries])
     assert.equal(told.length, flags === '' ? 1 : 2)
   }
@@ -171,7 +179,8 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   await refused(folder, `export --output ${path}`, 2, /no terminal .* --yes/)
   await refused(folder, 'export --yes', 2, /--output FILE, or --output -/)
   await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl, csv, bitwarden or chrome$/m)
-  await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 has a character that CSV cannot contain/)
+  await refused(folder, `export --output ${path} --format csv --yes`, 1,
+    /entry 1 has a character that CSV cannot contain/)
   await refused(folder, `export --output ${join(place, 'none', 'x')} --yes`, 1, /there is no file or folder .*none$/m)
   const { code, seen } = await atTerminal(folder, `export --output ${path}`, [['Type yes', 'y']])
   assert.deepEqual([code, seen.includes('cancelled')], [1, true], seen)
@@ -179,7 +188,8 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   assert.deepEqual([shown.code, shown.seen.includes('SECRET')], [2, false], shown.seen)
   assert.deepEqual(readdirSync(place), ['export.part'])
   assert.equal((await atTerminal(folder, `export --output ${path}`, [['Type yes', 'yes']])).code, 0)
-  assert.equal(readFileSync(path, 'utf8'), '{"id":1,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}\n')
+  assert.equal(readFileSync(path, 'utf8'),
+    '{"id":1,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}\n')
   await refused(folder, `export --output ${path} --yes`, 1, /exists already/)
   assert.deepEqual(readdirSync(place), ['export', 'export.part'])
   assert.equal(readFileSync(`${path}.part`, 'utf8'), 'of somebody else')
@@ -187,7 +197,8 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
 
 test('the largest import is taken beside a service as it is without one', async t => {
   const { folder, stop } = await startProgram(t)
-  const row = (n: number): string => JSON.stringify({ password: `${n}`.padEnd(10_000, '-'), sistema: 's', usuario: 'u' })
+  const row = (n: number): string => JSON.stringify({ password: `${n}`.padEnd(10_000, '-'), sistema: 's',
+    usuario: 'u' })
   const bytes = (n: number): number => JSON.stringify({ ...JSON.parse(row(n)), status: 1, isOwn: false }).length + 1
   const rows: string[] = []
   for (let sum = bytes(1); sum <= MAX_IMPORT_BYTES; sum += bytes(rows.length + 1)) rows.push(row(rows.length + 1))
@@ -218,7 +229,8 @@ test('an export for browsers comes back as it was, but for what it has no place 
   const other = await initialized(t)
   assert.match(await done(other, `import ${path}`), /^format +Chrome\n/)
   assert.deepEqual(await entriesOf(other), [
-    { id: 1, password: 'a,"b"', sistema: 'Shop', usuario: 'ann', url: 'https://a.example/', notas: 'two\nlines', status: 1 },
+    { id: 1, password: 'a,"b"', sistema: 'Shop', usuario: 'ann', url: 'https://a.example/', notas: 'two\nlines',
+      status: 1 },
     { id: 2, password: '=1', sistema: 'Mail', usuario: 'bob', status: 1 }
   ])
 })
@@ -241,8 +253,10 @@ test('a file with any error imports nothing, nor does a dry run', async t => {
   const large = (id: number, length: number): string =>
     `${JSON.stringify({ id, password: 'x'.repeat(length), sistema: 's', usuario: 'u', status: 1 })}\n`
   const { length } = large(1, 0)
-  await refused(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 8))}`, 1, /line 1: an entry may have 18874368 bytes/)
-  assert.match(await done(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 1))} --dry-run`), /would make +1$/m)
+  await refused(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 8))}`, 1,
+    /line 1: an entry may have 18874368 bytes/)
+  assert.match(await done(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 1))} --dry-run`),
+    /would make +1$/m)
   const halves = [1, 2].map(id => large(id, MAX_IMPORT_BYTES / 2)).join('')
   await refused(folder, `import ${fileOf(t, halves)}`, 1, /line 2: .* split the file/)
   await refused(folder, 'import', 2, /usage/)
@@ -265,11 +279,13 @@ test('a full disk keeps no part of an import or an export, and still does what h
   await done(folder, `import ${fileOf(t, chromeRows(2_000))}`)
   writeFileSync(join(folder, 'filler'), Buffer.alloc(statfsSync(folder).bavail * 4096 - 8192))
   for (const [words, file] of [
-    ['export --output FILE --yes', 'export'], ['journal backup FILE', 'backup'], ['journal compact', 'journal.jsonl'], ['key rewrite', 'journal.jsonl']
+    ['export --output FILE --yes', 'export'], ['journal backup FILE', 'backup'], ['journal compact', 'journal.jsonl'],
+    ['key rewrite', 'journal.jsonl']
   ] as const) {
     const path = join(folder, file)
     if (words === 'journal compact') await stop()
-    await refused(folder, words.replace('FILE', path), 1, new RegExp(`^error: ${path}: ENOSPC; there is no room for it; make some, and run`, 'm'))
+    await refused(folder, words.replace('FILE', path), 1,
+      new RegExp(`^error: ${path}: ENOSPC; there is no room for it; make some, and run`, 'm'))
   }
   assert.deepEqual(readdirSync(folder).filter(name => /^(export|backup)/.test(name)), [])
   assert.equal((await entriesOf(folder)).length, 2_000)

@@ -13,11 +13,13 @@ const NO_MOUNT = mountMissing()
 
 /** Every command that shows passwords which others have set; OUT is a file that is not there. */
 const SHOWING = [
-  'entry get 1 --reveal', 'entry get 1 --field password', 'entry get 1 --field otp', 'entry get 1 --field notes', 'entry history 1 --reveal',
+  'entry get 1 --reveal', 'entry get 1 --field password', 'entry get 1 --field otp', 'entry get 1 --field notes',
+  'entry history 1 --reveal',
   'export --output OUT --yes', 'export --output - --yes --format jsonl', 'journal show --reveal'
 ] as const
 
-function notesIn(folder: string): readonly string[] { return readdirSync(folder).filter(name => name.startsWith('unrecorded-')) }
+function notesIn(folder: string): readonly string[] { return readdirSync(folder).filter(name =>
+  name.startsWith('unrecorded-')) }
 
 async function withEntry(folder: string): Promise<void> {
   await done(folder, 'user add ana@x --password-stdin', 'correct horse battery staple')
@@ -25,7 +27,8 @@ async function withEntry(folder: string): Promise<void> {
   await done(folder, 'entry edit 1 --notes-stdin', 'SECRET notes')
 }
 
-function served(t: TestContext, folder: string): Promise<Program> { return startProgram(t, { flags: { data: folder, auth: 'bearer' } }) }
+function served(t: TestContext, folder: string): Promise<Program> { return startProgram(t,
+  { flags: { data: folder, auth: 'bearer' } }) }
 
 async function gapsIn(folder: string): Promise<readonly string[]> {
   const records = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
@@ -49,7 +52,8 @@ test('with a failed journal, nothing is shown; --unrecorded shows an entry out o
   const out = join(freshFolder(t), 'out')
   renameSync(path, aside)
   const refusal = /^error: the journal takes no more writes: .*was removed; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows; .*journal rescue/
-  for (const words of SHOWING) await showsNothing(folder, words, out, /journal show/.test(words) ? /takes no more changes/ : words.includes('history') ? /was removed; so/ : refusal)
+  for (const words of SHOWING) await showsNothing(folder, words, out, /journal show/.test(words)
+    ? /takes no more changes/ : words.includes('history') ? /was removed; so/ : refusal)
   assert.deepEqual(notesIn(folder), [])
   const shown = await admin(folder, 'entry get s --field password --unrecorded')
   assert.deepEqual([shown.code, shown.out], [0, 'SECRET\n'])
@@ -66,7 +70,8 @@ test('with a failed journal, nothing is shown; --unrecorded shows an entry out o
   renameSync(aside, path)
   const before = await admin(folder, 'audit --json')
   assert.equal(before.code, 1)
-  assert.match(before.error, new RegExp(`warning: operators were shown passwords, and no record says so yet: ${join(folder, note)}\n$`))
+  assert.match(before.error,
+    new RegExp(`warning: operators were shown passwords, and no record says so yet: ${join(folder, note)}\n$`))
   const again = await served(t, folder)
   assert.deepEqual([notesIn(folder), await gapsIn(folder)], [[], ['unrecorded']])
   const { code, error } = await admin(folder, 'audit 1')
@@ -81,13 +86,17 @@ test('with a full disk, nothing is shown, and with --unrecorded neither, if the 
   await withEntry(folder)
   const program = await served(t, folder)
   const out = join(freshFolder(t), 'out')
-  const fill = (): unknown => spawnSync('dd', ['if=/dev/zero', `of=${join(folder, 'filler')}`, 'bs=4096'], { stdio: 'ignore' })
+  const fill = (): unknown => spawnSync('dd', ['if=/dev/zero', `of=${join(folder, 'filler')}`, 'bs=4096'],
+    { stdio: 'ignore' })
   fill()
   // The rest of the journal's last page is room, too.
-  for (let n = 0; (await admin(folder, `user edit ana@x --name ${`${n}`.padEnd(100, 'n')}`)).code === 0; n++) assert.ok(n < 100)
+  for (let n = 0; (await admin(folder, `user edit ana@x --name ${`${n}`.padEnd(100,
+    'n')}`)).code === 0; n++) assert.ok(n < 100)
   for (const words of SHOWING) {
-    await showsNothing(folder, words, out, /^error: the journal could not be written: ENOSPC; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows\n$/)
-    await showsNothing(folder, `${words} --unrecorded`, out, /^error: nothing is shown: it cannot be recorded, and \S+unrecorded-\S+ cannot be written, either: ENOSPC\n$/)
+    await showsNothing(folder, words, out,
+      /^error: the journal could not be written: ENOSPC; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows\n$/)
+    await showsNothing(folder, `${words} --unrecorded`, out,
+      /^error: nothing is shown: it cannot be recorded, and \S+unrecorded-\S+ cannot be written, either: ENOSPC\n$/)
   }
   assert.deepEqual(notesIn(folder), [])
   rmSync(join(folder, 'filler'))
@@ -110,10 +119,12 @@ test('a note that lies there is a gap at the next command that may write, and st
   const program = await served(t, folder)
   renameSync(key, join(folder, 'aside.key'))
   await refused(folder, 'entry get 1 --reveal', 1, /so nothing is shown; --unrecorded/)
-  for (const field of ['password', 'notes']) assert.equal((await admin(folder, `entry get 1 --field ${field} --unrecorded`)).code, 0)
+  for (const field of ['password', 'notes']) assert.equal((await admin(folder,
+    `entry get 1 --field ${field} --unrecorded`)).code, 0)
   assert.equal(notesIn(folder).length, 2)
   renameSync(join(folder, 'aside.key'), key)
   await done(folder, 'entry list')
-  assert.deepEqual([notesIn(folder), await gapsIn(folder)], [[], ['unrecorded']], 'the running service, and one gap for both')
+  assert.deepEqual([notesIn(folder), await gapsIn(folder)], [[], ['unrecorded']],
+    'the running service, and one gap for both')
   await program.stop()
 })

@@ -72,7 +72,8 @@ async function liveOfToken(guarded: readonly Started[], asked: { used: number, r
   }
 }
 
-for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of failing members, etcd ${versionOf(program)}`, async t => {
+for (const program of ['etcd',
+  ...NEWER_ETCDS]) test(`${MINUTES} minutes of failing members, etcd ${versionOf(program)}`, async t => {
   const { endpoints, members } = await startCluster(t, { members: 3, program })
   const secret = randomBytes(32)
   const far = await Promise.all(members.map(({ url }) => startDelay(t, url, 5)))

@@ -28,18 +28,22 @@ const WANTED_SHARE = 0.9
  */
 const TESTS: { readonly [path: string]: readonly string[] } = {
   '': ['api', 'embedding', 'tables', 'closings', 'program/settings', 'program/admin', 'readme', 'program', 'model'],
-  'http/': ['http', 'api', 'json', 'embedding', 'tables', 'closings', 'fuzz/http', 'program/tls', 'program/output', 'program/stop',
+  'http/': ['http', 'api', 'json', 'embedding', 'tables', 'closings', 'fuzz/http', 'program/tls', 'program/output',
+    'program/stop',
     'program/slow-reader', 'program/hostile'],
-  'journal/': ['journal', 'disk', 'store', 'fuzz/journal', 'tables', 'closings', 'program/compact', 'program/disk', 'program/lock',
+  'journal/': ['journal', 'disk', 'store', 'fuzz/journal', 'tables', 'closings', 'program/compact', 'program/disk',
+    'program/lock',
     'program/restricted', 'program/output', 'program/admin', 'model'],
   'store/': ['store', 'api', 'json', 'embedding', 'extra', 'tables', 'simulation', 'program/admin'],
   'parts/': ['operator', 'embedding', 'program', 'model'],
-  'parts/operator/rewriting/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact', 'etcd/keys'],
+  'parts/operator/rewriting/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact',
+    'etcd/keys'],
   'parts/etcd/': ['etcd'],
   'parts/extra/': ['extra', 'api/openapi', 'tables'],
   'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi', 'tables'],
   'parts/openapi/': ['api/openapi', 'api/guards', 'tables'],
-  'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'tables/once', 'tables/clocks', 'model'],
+  'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'tables/once',
+    'tables/clocks', 'model'],
   'parts/page/': ['page/asset', 'api/guards', 'tables/settings', 'page/chromium', 'page/chromium-rest'],
   [BROWSER]: ['page/generator', 'page/chromium', 'page/chromium-rest']
 }
@@ -182,7 +186,9 @@ async function isNoticed(tree: string, path: string, put: (text?: string) => voi
   return false
 }
 
-/** Makes the function that says whether a text in the place of a source of a folder compiles; a name may be left over. */
+/**
+ * Makes the function that says whether a text in the place of a source of a folder compiles; a name may be left over.
+ */
 function compiler(folder: string): (path: string, text: string) => boolean {
   const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
@@ -217,12 +223,14 @@ interface Trial extends Mutant { readonly path: string }
 const WITHOUT_LOGIC = /(^|[-/])(limits|texts)\.ts$/
 const SOURCES = readdirSync(join(ROOT, 'src'), { recursive: true }).map(String)
   .filter(path => path.endsWith('.ts') && !WITHOUT_LOGIC.test(path)).sort()
-const trialsOf = (path: string): Trial[] => mutants(readFileSync(join(ROOT, 'src', path), 'utf8')).map(one => ({ ...one, path }))
+const trialsOf = (path: string): Trial[] => mutants(readFileSync(join(ROOT, 'src', path), 'utf8')).map(one =>
+  ({ ...one, path }))
 
 /** All mutants in an order in which each module has its share early; a small module has a larger one. */
 function * sample(random: Random): Generator<Trial> {
   const left = new Map<string, Trial[]>()
-  for (const trial of SOURCES.flatMap(trialsOf)) left.set(moduleOf(trial.path), [...left.get(moduleOf(trial.path)) ?? [], trial])
+  for (const trial of SOURCES.flatMap(trialsOf)) left.set(moduleOf(trial.path),
+    [...left.get(moduleOf(trial.path)) ?? [], trial])
   const shares = [...left].map(([module, all]) => [module, Math.sqrt(all.length)] as const)
   const sum = shares.reduce((sum, [, share]) => sum + share, 0)
   while ([...left.values()].some(all => all.length > 0)) {
@@ -241,7 +249,8 @@ async function attempt(tree: string, { path, name, line, text }: Trial): Promise
   if (!compiles[path.startsWith(BROWSER) ? 'ofPage' : 'ofAllElse'](file, text)) return
   const source = readFileSync(file, 'utf8')
   const put = (changed = source): void => {
-    for (const folder of ['src', 'dist']) writeFileSync(join(tree, folder, path.replace(/\.ts$/, '.js')), compile(changed))
+    for (const folder of ['src', 'dist']) writeFileSync(join(tree, folder, path.replace(/\.ts$/, '.js')),
+      compile(changed))
   }
   const counts = found.get(moduleOf(path)) ?? { tried: 0, noticed: 0 }
   found.set(moduleOf(path), counts)
@@ -261,7 +270,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true, options: { minutes: { type: 'string', default: '60' }, seed: { type: 'string' } }
 })
 const seed = Number(values.seed ?? seedFromEnv())
-const named = SOURCES.filter(path => positionals.some(one => path === one || (one.endsWith('/') && path.startsWith(one))))
+const named = SOURCES.filter(path => positionals.some(one => path === one ||
+  (one.endsWith('/') && path.startsWith(one))))
 const endMs = positionals.length > 0 ? Infinity : performance.now() + Number(values.minutes) * 60_000
 if (positionals.length === 0) console.log(`SEED=${seed}`)
 const tree = compileTree()
@@ -271,7 +281,9 @@ for (const trial of positionals.length > 0 ? named.flatMap(trialsOf) : sample(se
   await attempt(tree, trial)
 }
 const rows = [...found].sort(([a], [b]) => a < b ? -1 : 1)
-const total = rows.reduce((sum, [, { tried, noticed }]) => ({ tried: sum.tried + tried, noticed: sum.noticed + noticed }), { tried: 0, noticed: 0 })
+const total = rows.reduce((sum, [, { tried, noticed }]) =>
+  ({ tried: sum.tried + tried, noticed: sum.noticed + noticed }), { tried: 0, noticed: 0 })
 console.log(['', '| module | mutants | noticed |', '| --- | --- | --- |', ...[...rows, ['all', total] as const]
-  .map(([module, { tried, noticed }]) => `| ${module === '' ? 'src' : module} | ${tried} | ${noticed} |`), ''].join('\n'))
+  .map(([module, { tried, noticed }]) => `| ${module === '' ? 'src' : module} | ${tried} | ${noticed} |`),
+    ''].join('\n'))
 if (total.noticed < total.tried * WANTED_SHARE) process.exitCode = 1

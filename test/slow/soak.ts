@@ -30,7 +30,8 @@ type Slice = { readonly [figure in keyof typeof BOUNDS]: number }
 /** What has grown too much: by the best slices, for what the machine does beside this makes some of them worse. */
 function grown(first: readonly Slice[], last: readonly Slice[]): string[] {
   return (Object.keys(BOUNDS) as (keyof Slice)[]).flatMap(name => {
-    const [before, after] = [first, last].map(slices => Math.min(...slices.map(slice => slice[name]))) as [number, number]
+    const [before, after] = [first, last].map(slices => Math.min(...slices.map(slice => slice[name]))) as [number,
+      number]
     const [growth, slack] = BOUNDS[name]
     console.log(`${name} ${before.toFixed(2)} → ${after.toFixed(2)} (at most ${(before * growth + slack).toFixed(2)})`)
     return after <= before * growth + slack ? [] : [name]

@@ -76,7 +76,8 @@ for (const [what, change] of [
     await createEntry(store, entry, by)
     const ended = change(store.accounts)
     for (const late of [
-      createEntry(store, entry, by), updateEntry(store, 1, { password: 'late' }, by), deleteEntry(store, 1, by), restoreEntry(store, 1, by)
+      createEntry(store, entry, by), updateEntry(store, 1, { password: 'late' }, by), deleteEntry(store, 1, by),
+      restoreEntry(store, 1, by)
     ]) await assert.rejects(late, { code: 'session-changed' })
     await ended
     assert.deepEqual([store.state.entries.size, store.state.entries.get(1)], [1, { id: 1, ...entry, status: 1 }])
@@ -95,12 +96,15 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   assert.ok(store.accounts.session(kept))
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
   await store.accounts.changeUser(ANA, undefined, ['password:read'])
-  assert.deepEqual(store.accounts.session(kept)?.abilities, ['password:read'], 'and none of those that are gone is narrowed')
+  assert.deepEqual(store.accounts.session(kept)?.abilities, ['password:read'],
+    'and none of those that are gone is narrowed')
   await store.accounts.changeUser(ANA, 'Ana B.', undefined)
   await store.accounts.changeUser(ANA, undefined, ['password:create'])
-  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]), [['Ana B.', ['password:create']]])
+  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]),
+    [['Ana B.', ['password:create']]])
   await store.accounts.changeUser(ANA, 'Ana', undefined)
-  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]), [['Ana', ['password:create']]])
+  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]),
+    [['Ana', ['password:create']]])
   checkState(store.state)
 })
 
@@ -120,7 +124,8 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
 const ENDINGS: readonly (readonly [string, (store: FullStore, token: string) => Promise<boolean>, boolean])[] = [
   ['revoking a token ends it', (store, token) => store.accounts.revoke(sha256(token), null), false],
   ['revoking all of a user ends them', store => store.accounts.revokeAll('ANA@example.ORG'), true],
-  ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another password'), true],
+  ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another password'),
+    true],
   ['a removed user\'s tokens end', store => store.accounts.removeUser('aNa@example.org'), true]
 ]
 
@@ -155,7 +160,8 @@ test('addresses are compared without case: one user, and a login in any case', a
   const { store } = await withAna()
   assert.equal(await store.accounts.addUser('ANA@Example.Org', 'Other', [], PASSWORD), undefined)
   assert.equal(store.accounts.users().length, 1)
-  assert.equal((await store.accounts.login({ email: 'AnA@eXample.org', password: PASSWORD, client: '' }, undefined))?.user.id, 1)
+  assert.equal((await store.accounts.login({ email: 'AnA@eXample.org', password: PASSWORD, client: '' },
+    undefined))?.user.id, 1)
   const bea = await store.accounts.addUser('Bea@Example.org', undefined, undefined, PASSWORD)
   assert.equal(bea?.email, 'bea@example.org')
   assert.ok(await store.accounts.login({ email: 'BEA@example.org', password: PASSWORD, client: '' }, undefined))
@@ -169,10 +175,12 @@ test('two encodings of the same accents are one address, and one that is too lon
     const added = await store.accounts.addUser(given, undefined, [], PASSWORD)
     assert.equal(added?.email, composed.toLowerCase())
     assert.equal(await store.accounts.addUser(other, undefined, [], PASSWORD), undefined)
-    for (const now of [store, world.open()]) assert.equal((await now.accounts.login({ email: other, password: PASSWORD, client: '' }, undefined))?.user.id, added!.id)
+    for (const now of [store, world.open()]) assert.equal((await now.accounts.login({ email: other, password: PASSWORD,
+      client: '' }, undefined))?.user.id, added!.id)
     assert.equal(await store.accounts.removeUser(other), true)
   }
-  await assert.rejects(store.accounts.addUser(`${'\u0130'.repeat(127)}@x`, undefined, [], PASSWORD), { code: 'input-invalid' })
+  await assert.rejects(store.accounts.addUser(`${'\u0130'.repeat(127)}@x`, undefined, [], PASSWORD),
+    { code: 'input-invalid' })
   assert.equal((await store.accounts.addUser(`${'\u0130'.repeat(126)}@x`, undefined, [], PASSWORD))?.email.length, 254)
 })
 
@@ -194,7 +202,8 @@ test('a journal with two encodings of one address keeps both users, each by the 
 
 test('of two users of one address added at once, one is', async () => {
   const store = new World().open()
-  const added = await Promise.all([ANA, ANA.toUpperCase()].map(email => store.accounts.addUser(email, 'n', [], PASSWORD)))
+  const added = await Promise.all([ANA, ANA.toUpperCase()].map(email =>
+    store.accounts.addUser(email, 'n', [], PASSWORD)))
   assert.equal(added.filter(user => user !== undefined).length, 1)
   checkState(store.state)
 })
@@ -208,7 +217,8 @@ test('an address can be used again after its user was removed: another id, none 
   for (const now of [store, world.open()]) {
     assert.equal(now.accounts.session(token), undefined)
     assert.equal(await now.accounts.login({ email: ANA, password: PASSWORD, client: '' }, undefined), undefined)
-    assert.equal((await now.accounts.login({ email: ANA, password: 'a new password', client: '' }, undefined))?.user.id, 2)
+    assert.equal((await now.accounts.login({ email: ANA, password: 'a new password', client: '' }, undefined))?.user.id,
+      2)
   }
 })
 
@@ -276,13 +286,15 @@ for (const [what, act] of [
     await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
     const { accounts } = world.open()
     let isOver = false
-    const login = accounts.login({ email: ANA, password: PASSWORD, client: '' }, undefined).finally(() => { isOver = true })
+    const login = accounts.login({ email: ANA, password: PASSWORD, client: '' },
+      undefined).finally(() => { isOver = true })
     await act(accounts)
     assert.equal(isOver, false, 'the login is still on its way')
     assert.equal(await login, undefined)
     assert.deepEqual(world.dataOf('token.issued'), [])
     assert.deepEqual(world.dataOf('password.rehashed'), [], 'and the old password\'s hash does not come back')
-    assert.equal(await accounts.login({ email: ANA, password: PASSWORD, client: '' }, undefined) !== undefined, what !== 'removed')
+    assert.equal(await accounts.login({ email: ANA, password: PASSWORD, client: '' }, undefined) !== undefined,
+      what !== 'removed')
   })
 
   test(`a user who is ${what} while the user's own change of it is under way does not get the new one`, async () => {
@@ -293,7 +305,8 @@ for (const [what, act] of [
     const change = accounts.changePassword(by, PASSWORD, 'another long password')
     await act(accounts)
     await assert.rejects(change, { code: 'session-changed' })
-    assert.equal(await accounts.login({ email: ANA, password: 'another long password', client: '' }, undefined), undefined)
+    assert.equal(await accounts.login({ email: ANA, password: 'another long password', client: '' }, undefined),
+      undefined)
   })
 }
 
@@ -354,7 +367,8 @@ test('beyond the bound the oldest token of a login ends, used or not, which the 
   const store = world.open()
   await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   const lines: string[] = []
-  const accounts = new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs, tokensPerUser: 3, warn: line => lines.push(line) })
+  const accounts = new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs, tokensPerUser: 3,
+    warn: line => lines.push(line) })
   const login = async (): Promise<string> => {
     world.nowMs += 1_000
     return (await accounts.login({ email: ANA, password: PASSWORD, client: '' }, undefined))!.token
@@ -380,7 +394,8 @@ test('a user who has far more tokens than the bound loses two with a login, and 
   const store = world.open()
   await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   const login = (tokensPerUser?: number): Promise<unknown> =>
-    new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs, ...tokensPerUser && { tokensPerUser } }).login({ email: ANA, password: PASSWORD, client: '' }, undefined)
+    new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs, ...tokensPerUser &&
+      { tokensPerUser } }).login({ email: ANA, password: PASSWORD, client: '' }, undefined)
   for (let n = 0; n < 6; n++) await login()
   const counts: number[] = []
   for (let n = 0; n < 5; n++) { await login(2); counts.push(store.accounts.tokens().length) }

@@ -42,7 +42,8 @@ function shown(store: FullStore): unknown {
 /** Entries that were changed, deleted and purged, users who were removed, and tokens that have ended. */
 async function filled(store: FullStore): Promise<void> {
   const { accounts } = store
-  for (let n = 1; n <= 6; n++) await createEntry(store, { ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' }, null)
+  for (let n = 1; n <= 6; n++) await createEntry(store, { ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' },
+    null)
   for (let n = 1; n <= 6; n++) await updateEntry(store, n, { password: `now ${n}` }, null)
   await deleteEntry(store, 2, null)
   await deleteEntry(store, 3, null)
@@ -64,7 +65,8 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   const made = await compact(store)
   assert.deepEqual([shown(store), store.status().records], [before, 7])
   const archive = join(folder, `archive-1-${health.records}.jsonl`)
-  assert.deepEqual(made, { path: journalPath(folder), records: 7, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
+  assert.deepEqual(made, { path: journalPath(folder), records: 7, head: store.status().head,
+    bytes: journalBytes(folder).length, archive, unneeded: [],
     before: { records: health.records, head: health.head, bytes: bytes.length } })
   assert.ok(readFileSync(archive).equals(bytes))
   const [first, ...rest] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
@@ -106,8 +108,10 @@ test('a compaction keeps who knows which password, removed users among them, and
   store = await open(folder)
   assert.deepEqual(shown(store), before)
   const { knowledge, users, addresses, deletions } = store.state
-  assert.deepEqual(knowledge.knowersOf(8), [{ knower: 'host', how: 'set' }, { knower: 3, how: 'read' }, { knower: 4, how: 'read' }])
-  assert.deepEqual([users.get(4)!.email, users.get(2)!.email, addresses.has('max@x')], ['max@x', '', false], 'only who knows something')
+  assert.deepEqual(knowledge.knowersOf(8), [{ knower: 'host', how: 'set' }, { knower: 3, how: 'read' },
+    { knower: 4, how: 'read' }])
+  assert.deepEqual([users.get(4)!.email, users.get(2)!.email, addresses.has('max@x')], ['max@x', '', false],
+    'only who knows something')
   assert.deepEqual([deletions.get(8), deletions.get(2)!.by], [{ ms: wallMs, by: 3 }, undefined])
   assert.equal(await store.accounts.setPassword('max@x', 'a long password'), false)
   assert.equal((await store.accounts.addUser('max@x', 'Max', ['*'], 'a long password'))!.id, 5)
@@ -142,7 +146,8 @@ test('a journal as the first version wrote it is compacted, and shows the same',
   const secret = randomBytes(32)
   writeKeys(folder, secret)
   const lines = referenceLines(secret, [
-    { type: 'entry.created', data: { id: 1, ...fields } }, { type: 'entry.updated', data: { id: 1, password: 'second' } },
+    { type: 'entry.created', data: { id: 1, ...fields } },
+    { type: 'entry.updated', data: { id: 1, password: 'second' } },
     { type: 'entry.created', data: { id: 2, ...fields } }, { type: 'entry.deleted', data: { id: 2 } }
   ].map(record => [record]))
   putJournal(folder, lines)
@@ -153,7 +158,8 @@ test('a journal as the first version wrote it is compacted, and shows the same',
   await store.close()
   assert.deepEqual(linesOf(readFileSync(join(folder, 'archive-1-4.jsonl'))), lines)
   const again = await open(folder)
-  assert.deepEqual([shown(again), again.state.entries.get(1)!.password, again.state.entries.get(2)!.status], [before, 'second', 0])
+  assert.deepEqual([shown(again), again.state.entries.get(1)!.password, again.state.entries.get(2)!.status],
+    [before, 'second', 0])
   await again.close()
 })
 
@@ -172,12 +178,14 @@ test('records of a compacted journal are bounded, but one entry may be larger; p
     ({ ...fields, password: `${n}`, status: n % 3 === 0 ? 0 : 1 } as const))
   await importEntries(store, many)
   await createEntry(store, { ...fields, password: 'x'.repeat(2 * CHECKPOINT_RECORD_BYTES) }, null)
-  for (let n = 0; n < 5; n++) await createEntry(store, { ...fields, password: 'y'.repeat(CHECKPOINT_RECORD_BYTES / 3) }, null)
+  for (let n = 0; n < 5; n++) await createEntry(store, { ...fields, password: 'y'.repeat(CHECKPOINT_RECORD_BYTES / 3) },
+    null)
   const shares: number[] = []
   await compact(store, true, share => { shares.push(share) })
   assert.ok(shares.every((share, i) => share >= (shares[i - 1] ?? 0) && share <= 1), shares.join(' '))
   const [, ...kept] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
-  assert.deepEqual(kept.filter(({ type }) => type === 'fields.kept').map(({ data }) => (data as any).entries.length), [50, 50, 1, 1, 2, 2, 1])
+  assert.deepEqual(kept.filter(({ type }) => type === 'fields.kept').map(({ data }) => (data as any).entries.length),
+    [50, 50, 1, 1, 2, 2, 1])
   assert.ok(shares.length > 4 && shares.at(-1) === 1, shares.join(' '))
   const after = shown(store)
   await store.close()
@@ -293,9 +301,11 @@ test('a device that keeps another state than it was given ends it, and the journ
   for (const [type, rows, other] of others) {
     const first = (event: Event): Event => {
       const data = event.data as { readonly [rows: string]: readonly object[] }
-      return event.type === type ? { ...event, data: { ...data, [rows]: [{ ...data[rows]![0], ...other }, ...data[rows]!.slice(1)] } } : event
+      return event.type === type ? { ...event, data: { ...data,
+        [rows]: [{ ...data[rows]![0], ...other }, ...data[rows]!.slice(1)] } } : event
     }
-    const changed = compact(store, true, () => {}, checkpoint => ({ ...checkpoint, events: Array.from(checkpoint.events).map(first) }))
+    const changed = compact(store, true, () => {}, checkpoint =>
+      ({ ...checkpoint, events: Array.from(checkpoint.events).map(first) }))
     await assert.rejects(changed, /would be/, type)
   }
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
@@ -305,11 +315,13 @@ test('a device that keeps another state than it was given ends it, and the journ
 test('a compacted journal shows no state of a large entry that it never had', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)
-  const large = { ...fields, notas: 'x'.repeat(3 * CHECKPOINT_RECORD_BYTES), sistema: 'y'.repeat(CHECKPOINT_RECORD_BYTES) }
+  const large = { ...fields, notas: 'x'.repeat(3 * CHECKPOINT_RECORD_BYTES),
+    sistema: 'y'.repeat(CHECKPOINT_RECORD_BYTES) }
   await createEntry(store, large, null)
   await compact(store, false)
   await store.close()
-  const made = recordsOf(verify(journalBytes(folder), keysOf(folder))).filter(({ type }) => /^(entry|entries|fields)\./.test(type))
+  const made = recordsOf(verify(journalBytes(folder), keysOf(folder))).filter(({ type }) =>
+    /^(entry|entries|fields)\./.test(type))
   assert.deepEqual(made.map(({ type, data }) => [type, { ...(data as any).entries?.[0], changed: undefined }]),
     [['fields.kept', { ...large, status: 1, changed: undefined }]])
 })
@@ -320,7 +332,8 @@ test('an entry cannot grow beyond what can be compacted and exported; one that a
   const part = 'x'.repeat(9 * 1024 * 1024)
   await createEntry(store, { ...fields, password: part }, null)
   await assert.rejects(updateEntry(store, 1, { sistema: part }, null), { code: 'entry-too-large' })
-  await assert.rejects(createEntry(store, { password: part, sistema: part, usuario: 'u' }, null), { code: 'entry-too-large' })
+  await assert.rejects(createEntry(store, { password: part, sistema: part, usuario: 'u' }, null),
+    { code: 'entry-too-large' })
   assert.equal(store.state.entries.get(1)!.sistema, fields.sistema)
   for (const field of ['sistema', 'usuario']) {
     await store.commit(() => [[event('entry.updated', null, { id: 1, [field]: part })], undefined])
@@ -343,11 +356,14 @@ test('replaying users and ending tokens costs no more for each when there are ma
     const folder = freshFolder(t)
     const secret = randomBytes(32)
     writeKeys(folder, secret)
-    const add = (id: number) => ({ type: 'user.added', data: { id, email: `${id}@x`, name: 'n', abilities: [], passwordHash: 'h' } })
-    const issue = (n: number) => ({ type: 'token.issued', data: { hash: `${n}`.padStart(64, '0'), user: 1 + n % users, abilities: [], issued: '', expires: null } })
+    const add = (id: number) => ({ type: 'user.added', data: { id, email: `${id}@x`, name: 'n', abilities: [],
+      passwordHash: 'h' } })
+    const issue = (n: number) => ({ type: 'token.issued',
+      data: { hash: `${n}`.padStart(64, '0'), user: 1 + n % users, abilities: [], issued: '', expires: null } })
     const end = (user: number) => ({ type: 'tokens.revoked', data: { user } })
     const ids = Array.from({ length: users }, (_, i) => i + 1)
-    putJournal(folder, referenceLines(secret, [...ids.map(add), ...ids.map(issue), ...ids.map(end)].map(record => [record])))
+    putJournal(folder, referenceLines(secret, [...ids.map(add), ...ids.map(issue),
+      ...ids.map(end)].map(record => [record])))
     return folder
   }
   const cost = async (folder: string): Promise<number> => {

@@ -36,7 +36,8 @@ test('a list may leave entries out, whole pages of them, or all', () => {
   for (let id = 1; id <= 4 * LIST_PAGE_ENTRIES; id++) table.set({ ...entry(id, 'p'), usuario: `${id}` })
   const ids = Array.from({ length: 4 * LIST_PAGE_ENTRIES }, (_, i) => i + 1)
   const filters: readonly ((id: number) => boolean)[] = [
-    id => id % 3 === 0, id => id > LIST_PAGE_ENTRIES, id => id <= LIST_PAGE_ENTRIES, id => id === 2 * LIST_PAGE_ENTRIES, () => false
+    id => id % 3 === 0, id => id > LIST_PAGE_ENTRIES, id => id <= LIST_PAGE_ENTRIES, id => id === 2 * LIST_PAGE_ENTRIES,
+    () => false
   ]
   for (const isIn of filters) {
     const list = new PagedList(table, id => isIn(id) ? table.text(id) : undefined)
@@ -101,7 +102,8 @@ test('entries of every length are given as they were set, whatever is asked for 
         .map(one => JSON.stringify({ id: one!.id, ...openFieldsOf(one!), status: 0 }))
       const fits = texts.findIndex((text, i) => (left -= Buffer.byteLength(text) + 1) < 0 && i > 0)
       const wanted = `[${texts.slice(0, fits < 0 ? texts.length : fits).join()}]`
-      assert.equal(deletedBelow({ entries: table, deletions: new Map(), users: new Map() }, below, maxBytes), wanted, `the deleted of step ${step}`)
+      assert.equal(deletedBelow({ entries: table, deletions: new Map(), users: new Map() }, below, maxBytes), wanted,
+        `the deleted of step ${step}`)
     }
   }
 })

@@ -11,7 +11,8 @@ import { PASSWORD, World } from '../support/accounts.ts'
 import type { FullStore } from '../support/compose.ts'
 
 const FIELDS = { sistema: 's', usuario: 'u' }
-const ABILITIES = new Map<string, string | undefined>([['getPassword', 'password:read'], ['updatePassword', 'password:update']])
+const ABILITIES = new Map<string, string | undefined>([['getPassword', 'password:read'],
+  ['updatePassword', 'password:update']])
 
 interface Counting {
   readonly store: FullStore
@@ -46,7 +47,8 @@ async function counting(): Promise<Counting> {
 test('exposed counts whoever knows a password and was removed, lost the group, or may neither read nor set it', async () => {
   const { store, exposed, tell, tag } = await counting()
   const { accounts } = store
-  for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, password: `of ${grupo}`, grupo }, null)
+  for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, password: `of ${grupo}`, grupo },
+    null)
   await tell(1, { list: 'active' })
   await tell(2, 1)
   await tell(3, 2)
@@ -74,7 +76,8 @@ test('who knows an equal password counts, for whoever sees all, also if it is to
   await createEntry(store, { ...FIELDS, password: 'another', grupo: 'b' }, null)
   assert.deepEqual(await exposed('reused exposed'), [])
   await tell(2, 1)
-  assert.deepEqual([await exposed('reused exposed'), await exposed()], [[[2, 1]], []], 'bea sees a, and knows what b has')
+  assert.deepEqual([await exposed('reused exposed'), await exposed()], [[[2, 1]], []],
+    'bea sees a, and knows what b has')
   assert.deepEqual(whoKnows(store.state, 2, [1, 2]).knows.map(({ how }) => how), ['set', 'equal'])
   await deleteEntry(store, 1, null)
   assert.deepEqual(await exposed('reused exposed'), [[2, 1]], 'a deleted entry has the same')

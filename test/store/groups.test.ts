@@ -96,7 +96,8 @@ for (const groups of LISTS) {
     const { events } = checkpointOf(compacted.state)
     for (const { type, by, data } of events) {
       const text = JSON.stringify(data)
-      world.records.push({ seq: world.records.length + 1, time: '2026-01-31T12:00:00.000Z', type, by, data: JSON.parse(text) })
+      world.records.push({ seq: world.records.length + 1, time: '2026-01-31T12:00:00.000Z', type, by,
+        data: JSON.parse(text) })
     }
     for (const one of [store, compacted, world.open()]) {
       assert.deepEqual(one.accounts.users().map(user => user.groups), [expected, expected, undefined])
@@ -109,7 +110,8 @@ for (const groups of LISTS) {
 test('a token without groups of its own has its user\'s, whatever they become; one with groups never widens', async () => {
   const store = new World().open()
   await store.accounts.addUser(ANA, undefined, ['*'], PASSWORD)
-  const [all, own, none] = [await sessionOf(store), await sessionOf(store, ANA, ['a', 'b']), await sessionOf(store, ANA, [])]
+  const [all, own, none] = [await sessionOf(store), await sessionOf(store, ANA, ['a', 'b']),
+    await sessionOf(store, ANA, [])]
   const seen = (): readonly Groups[] => [all, own, none].map(one => groupsNow(store, one))
   assert.deepEqual(seen(), [undefined, ['a', 'b'], []])
   const steps: readonly (readonly [readonly string[] | null, readonly Groups[]])[] = [
@@ -185,10 +187,12 @@ test('a move takes both groups in sight and the right to move; the entry is judg
     await assert.rejects(move(1, grupo, by), { code: 'input-invalid' }, grupo)
   }
   await assert.rejects(move(1, 'b', both, false), { code: 'move-forbidden' })
-  assert.ok(await updateEntry(store, 1, { grupo: 'A', usuario: 'v' }, both, { mayMove: false }), 'the same group is no move')
+  assert.ok(await updateEntry(store, 1, { grupo: 'A', usuario: 'v' }, both, { mayMove: false }),
+    'the same group is no move')
   // All in one write: what comes after a move sees it.
   const [moved, ...late] = await Promise.all([
-    move(1, 'b', both), updateEntry(store, 1, { usuario: 'late' }, one), deleteEntry(store, 1, one), restoreEntry(store, 1, one),
+    move(1, 'b', both), updateEntry(store, 1, { usuario: 'late' }, one), deleteEntry(store, 1, one),
+    restoreEntry(store, 1, one),
     updateEntry(store, 1, { usuario: 'w' }, both)
   ])
   assert.deepEqual([moved, late.map(answer => typeof answer === 'object' ? answer.usuario : answer)],

@@ -8,7 +8,8 @@ import { randomOf, type Random } from '../support/random.ts'
 const KNOWERS: readonly Knower[] = [1, 2, 3, 'operator', 'operator:ana', 'host']
 const GROUPS = ['a', 'b', 'c']
 
-interface Known { isThere: boolean, isActive: boolean, group: string | undefined, setBy: Knower | undefined, knowers: Set<Knower> }
+interface Known { isThere: boolean, isActive: boolean, group: string | undefined, setBy: Knower | undefined,
+  knowers: Set<Knower> }
 
 class Oracle {
   readonly entries = new Map<number, Known>()

@@ -1,6 +1,6 @@
 /** Password hashes: their form, their cost, and how many are computed at once. */
 import assert from 'node:assert/strict'
-import { createHook } from 'node:async_hooks'
+import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
@@ -89,14 +89,18 @@ async function endsOf(calls: readonly boolean[]): Promise<readonly (number | 'bu
   })))
 }
 
-test('of the calls that wait the known ones come first, each kind in order', async () => {
-  const calls = Array.from({ length: MAX_HASHES + 40 }, (_, i) => i % 4 === 3)
-  const ends = (await endsOf(calls)).slice(MAX_HASHES) as readonly number[]
+test('of the calls that wait the known ones come first, each kind in order', async t => {
+  const caller = new AsyncLocalStorage<number>()
+  const begun: number[] = []
+  const hook = createHook({ init: (_, type) => { if (type === 'SCRYPTREQUEST') begun.push(caller.getStore()!) } }).enable()
+  t.after(() => { hook.disable() })
+  const hasher = cheap()
+  const calls = Array.from({ length: MAX_HASHES + 40 }, (_, i) => i)
+  const isKnown = (i: number): boolean => i % 4 === 3
+  await Promise.all(calls.map(i => caller.run(i, () => hasher.verify('x', undefined, isKnown(i)))))
   const waited = calls.slice(MAX_HASHES)
-  const [known, unknown] = [true, false].map(is => ends.filter((_, i) => waited[i] === is))
-  // Two threads end in any order of the two.
-  for (const kind of [known!, unknown!]) for (const [i, end] of kind.slice(2).entries()) assert.ok(end > kind[i]!, ends.join())
-  assert.ok(Math.max(...known!) <= Math.min(...unknown!) + 1, ends.join())
+  const inOrder = [...waited.filter(isKnown), ...waited.filter(i => !isKnown(i))]
+  assert.deepEqual(begun, [...calls.slice(0, MAX_HASHES), ...inOrder])
 })
 
 test('in a full queue an unknown call is refused; a known one takes the place of the last unknown one', async () => {
@@ -107,7 +111,8 @@ test('in a full queue an unknown call is refused; a known one takes the place of
   assert.deepEqual(await busyIn(false, false), [last + 1, last + 2])
   assert.deepEqual(await busyIn(true, true, false), [last - 1, last, last + 3])
   const known = Array<boolean>(MAX_HASH_QUEUE + 1).fill(true)
-  assert.deepEqual((await busyIn(...known)).at(-1), last + 1 + MAX_HASH_QUEUE, 'a known one, too, if all that wait are known')
+  assert.deepEqual((await busyIn(...known)).at(-1), last + 1 + MAX_HASH_QUEUE,
+    'a known one, too, if all that wait are known')
 })
 
 test('a hash that cannot be computed gives its place back', async () => {

@@ -8,10 +8,12 @@ import { event } from '../../src/store/events.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command, type JournalObserver } from '../../src/store/store.ts'
 
-type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) => Promise<readonly EncodedEvent[]>
+type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) =>
+  Promise<readonly EncodedEvent[]>
 
 /** The passwords of events, which tell them apart. */
-const told = (events: readonly EncodedEvent[]): unknown[] => events.map(({ data }) => (data as { password?: string }).password)
+const told = (events: readonly EncodedEvent[]): unknown[] =>
+  events.map(({ data }) => (data as { password?: string }).password)
 
 /** A store on a journal whose appends are what the test says; the last one says it for all that follow. */
 function queued(
@@ -143,7 +145,8 @@ test('what is thrown because of an event of the same write is said once that is 
     return Promise.all([codeOf(store.commit(recording('1'))), codeOf(store.commit(refusing))])
   }
   assert.deepEqual(await asked(recorded), ['done', 'entry-changed'])
-  for (const code of ['write-failed', 'journal-failed'] as const) assert.deepEqual(await asked(failing(code)), [code, code])
+  for (const code of ['write-failed', 'journal-failed'] as const) assert.deepEqual(await asked(failing(code)),
+    [code, code])
 })
 
 test('a command without an event waits for the write that it could have seen, and fails with it', async () => {
@@ -155,7 +158,8 @@ test('a command without an event waits for the write that it could have seen, an
 })
 
 test('a journal that fails before it has anything decided rejects all that wait', async () => {
-  for (const error of [new Failure('write-failed', 'test'), new Failure('journal-failed', 'test'), new Error('unforeseen')]) {
+  for (const error of [new Failure('write-failed', 'test'), new Failure('journal-failed', 'test'),
+    new Error('unforeseen')]) {
     const { store } = queued([recorded], { append: async () => { throw error } })
     assert.deepEqual(await all(store, ['1', '2', '3', '4', '5']), Array(5).fill((error as Failure).code ?? error))
   }

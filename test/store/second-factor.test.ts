@@ -36,7 +36,8 @@ test('a login with a second factor takes a code of the present step, or of the o
 test('without a code, with another one or with a wrong password there is no login; spaces in a code do not matter', async () => {
   const { world, store } = await withFactor()
   const code = codeOf(world.nowMs)
-  for (const wrong of [undefined, '', '00000', `${code}0`, code.replace(/.$/, last => String((Number(last) + 1) % 10))]) {
+  for (const wrong of [undefined, '', '00000', `${code}0`,
+    code.replace(/.$/, last => String((Number(last) + 1) % 10))]) {
     assert.equal(await isLogin(store, wrong), false, wrong)
   }
   assert.equal(await isLogin(store, code, 'wrong'), false)
@@ -112,7 +113,8 @@ test('a compaction keeps factor, used step and a user without a password; an old
     isRemoved === true ? { id, isRemoved } : { id, email, factor, step }))
   assert.equal(after, before)
   assert.equal(await isLogin(store, codeOf(nowMs)), false)
-  assert.equal(await store.accounts.login({ email: 'bea@example.org', password: PASSWORD, client: '' }, undefined), undefined)
+  assert.equal(await store.accounts.login({ email: 'bea@example.org', password: PASSWORD, client: '' }, undefined),
+    undefined)
   assert.deepEqual(store.accounts.users().map(({ hasNoPassword }) => hasNoPassword), [undefined, true])
   await store.close()
 })

@@ -71,7 +71,8 @@ function assertShows(store: Store, model: Model): void {
   checkState(store.state)
   const known = model.entries.filter(entry => entry !== undefined)
   const active = known.filter(({ status }) => status === 1)
-  assert.deepEqual([store.state.entries.size, store.state.entries.count, store.state.entries.active], [model.entries.length, known.length, active.length])
+  assert.deepEqual([store.state.entries.size, store.state.entries.count, store.state.entries.active],
+    [model.entries.length, known.length, active.length])
   assert.deepEqual([...store.state.entries.entries()].filter(({ status }) => status === 1), active)
   assert.equal(store.journal.status().records, model.records)
   assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active))
@@ -156,7 +157,8 @@ test('nothing of a change is seen before it is durable', async t => {
   ]
   await held.reached
   assert.equal(listText(store), before)
-  assert.deepEqual([store.state.entries.count, store.state.entries.active, store.state.entries.get(1), store.state.entries.get(2)],
+  assert.deepEqual([store.state.entries.count, store.state.entries.active, store.state.entries.get(1),
+    store.state.entries.get(2)],
     [1, 1, { id: 1, ...fields, status: 1 }, undefined])
   held.release()
   await Promise.all(changes)
@@ -173,7 +175,8 @@ async function filled(count: number): Promise<[Store, Model]> {
   return [store, model]
 }
 
-for (const count of [1, LIST_PAGE_ENTRIES - 1, LIST_PAGE_ENTRIES, LIST_PAGE_ENTRIES + 1, 2 * LIST_PAGE_ENTRIES, 3 * LIST_PAGE_ENTRIES + 7]) {
+for (const count of [1, LIST_PAGE_ENTRIES - 1, LIST_PAGE_ENTRIES, LIST_PAGE_ENTRIES + 1, 2 * LIST_PAGE_ENTRIES,
+  3 * LIST_PAGE_ENTRIES + 7]) {
   test(`the list of ${count} entries is theirs`, async () => {
     const [store, model] = await filled(count)
     assertShows(store, model)

@@ -28,14 +28,17 @@ test('codes are those of RFC 6238, appendix B', () => {
 
 test('codes are those of RFC 4226, appendix D', () => {
   const found = Array.from({ length: 10 }, (_, count) => codeAt(ofRfc('SHA1', 20, 6), count))
-  assert.deepEqual(found, ['755224', '287082', '359152', '969429', '338314', '254676', '287922', '162583', '399871', '520489'])
+  assert.deepEqual(found, ['755224', '287082', '359152', '969429', '338314', '254676', '287922', '162583', '399871',
+    '520489'])
 })
 
 test('base32 is that of RFC 4648, in both directions', () => {
-  const rows = [['f', 'MY'], ['fo', 'MZXQ'], ['foo', 'MZXW6'], ['foob', 'MZXW6YQ'], ['fooba', 'MZXW6YTB'], ['foobar', 'MZXW6YTBOI']]
+  const rows = [['f', 'MY'], ['fo', 'MZXQ'], ['foo', 'MZXW6'], ['foob', 'MZXW6YQ'], ['fooba', 'MZXW6YTB'],
+    ['foobar', 'MZXW6YTBOI']]
   for (const [text, base32] of rows) {
     assert.equal(base32Of(Buffer.from(text!)), base32)
-    for (const spelled of [base32!, base32!.toLowerCase(), base32!.replace(/(..)/g, '$1 '), `${base32}${'='.repeat((8 - base32!.length % 8) % 8)}`]) {
+    for (const spelled of [base32!, base32!.toLowerCase(), base32!.replace(/(..)/g, '$1 '),
+      `${base32}${'='.repeat((8 - base32!.length % 8) % 8)}`]) {
       assert.equal(otpIn(spelled)?.secret.toString(), text, spelled)
     }
   }
@@ -50,13 +53,17 @@ test('a secret or an otpauth address is read; what gives no code, or another tha
     ['otpauth://totp/ACME:ana@example.org?secret=JBSWY3DPEHPK3PXP&issuer=ACME', usual],
     ['otpauth://TOTP/x?secret=jbsw%20y3dp+ehpk3pxp', usual],
     ['otpauth://totp?secret=JBSWY3DPEHPK3PXP', usual],
-    ['otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&period=300', { ...usual, algorithm: 'SHA256', digits: 8, period: 300 }],
-    ['otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&algorithm=sha-512&digits=7&period=1', { ...usual, algorithm: 'SHA512', digits: 7, period: 1 }],
+    ['otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&period=300',
+      { ...usual, algorithm: 'SHA256', digits: 8, period: 300 }],
+    ['otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&algorithm=sha-512&digits=7&period=1',
+      { ...usual, algorithm: 'SHA512', digits: 7, period: 1 }],
     ...[
-      '', ' ', '=', 'A', '1234', 'JBSW-Y3DP', 'contraseña', 'JBSW\nY3DP', 'JBSWY3DP========', 'otpauth:', 'otpauth://', 'otpauth://totp/x',
+      '', ' ', '=', 'A', '1234', 'JBSW-Y3DP', 'contraseña', 'JBSW\nY3DP', 'JBSWY3DP========', 'otpauth:', 'otpauth://',
+      'otpauth://totp/x',
       'otpauth://totp/x?secret=', 'otpauth://totp/x?secret=0', 'otpauth://hotp/x?secret=JBSWY3DPEHPK3PXP&counter=1',
       'https://totp/x?secret=JBSWY3DPEHPK3PXP', 'steam://JBSWY3DPEHPK3PXP', ' otpauth://totp/x?secret=JBSWY3DP',
-      ...['algorithm=MD5', 'algorithm=', 'digits=5', 'digits=9', 'digits=06', 'digits=', 'period=0', 'period=301', 'period=1.5', 'period=-1', 'period=1e2']
+      ...['algorithm=MD5', 'algorithm=', 'digits=5', 'digits=9', 'digits=06', 'digits=', 'period=0', 'period=301',
+        'period=1.5', 'period=-1', 'period=1e2']
         .map(more => `otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&${more}`)
     ].map(text => [text, undefined] as const)
   ]
@@ -65,7 +72,8 @@ test('a secret or an otpauth address is read; what gives no code, or another tha
 
 test('a code has the whole of its period left at its first moment, and a second at its last', () => {
   const otp = { ...ofRfc('SHA1', 20, 6), period: 30 }
-  for (const [ms, step, seconds] of [[0, 0, 30], [999, 0, 30], [1_000, 0, 29], [29_999, 0, 1], [30_000, 1, 30]] as const) {
+  for (const [ms, step, seconds] of [[0, 0, 30], [999, 0, 30], [1_000, 0, 29], [29_999, 0, 1],
+    [30_000, 1, 30]] as const) {
     assert.deepEqual([stepAt(otp, ms), secondsLeft(otp, ms)], [step, seconds], `${ms} ms`)
   }
 })
@@ -83,9 +91,11 @@ test('oathtool makes the same codes of random secrets, algorithms, digits, perio
   const random = randomOf(t)
   for (let i = 0; i < 60; i++) {
     const secret = base32Of(random.bytes(1 + random.int(80)))
-    const [algorithm, digits, period, seconds] = [random.pick(['SHA1', 'SHA256', 'SHA512']), 6 + random.int(3), 1 + random.int(300), random.int(4e9)]
+    const [algorithm, digits, period, seconds] = [random.pick(['SHA1', 'SHA256', 'SHA512']), 6 + random.int(3), 1 +
+      random.int(300), random.int(4e9)]
     const otp = otpIn(`otpauth://totp/x?secret=${secret}&algorithm=${algorithm}&digits=${digits}&period=${period}`)!
-    const words = [`--totp=${algorithm}`, '--base32', `--digits=${digits}`, `--time-step-size=${period}s`, `--now=@${seconds}`, secret]
+    const words = [`--totp=${algorithm}`, '--base32', `--digits=${digits}`, `--time-step-size=${period}s`,
+      `--now=@${seconds}`, secret]
     const said = execFileSync('oathtool', words, { encoding: 'utf8', env: { ...process.env, TZ: 'UTC' } }).trim()
     assert.equal(codeAt(otp, stepAt(otp, seconds * 1000)), said, words.join(' '))
   }

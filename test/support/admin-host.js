@@ -27,7 +27,8 @@ class Kept extends Writable {
 async function run({ words, input, env }) {
   const before = active()
   const streams = { stdin: new PassThrough().end(input), stdout: new Kept(), stderr: new Kept() }
-  for (const [name, value] of Object.entries(streams)) Object.defineProperty(process, name, { value, configurable: true })
+  for (const [name, value] of Object.entries(streams)) Object.defineProperty(process, name,
+    { value, configurable: true })
   process.env = env
   let failure = ''
   const code = await runProgram(words).catch(error => {

@@ -78,7 +78,8 @@ export async function done(folder: string, words: string, input?: string): Promi
 }
 
 /** Runs a command that must end with a code and one line that matches. */
-export async function refused(folder: string, words: string, code: number, line: RegExp, input?: string): Promise<void> {
+export async function refused(folder: string, words: string, code: number, line: RegExp,
+  input?: string): Promise<void> {
   const left = await admin(folder, words, input)
   assert.deepEqual([left.code, left.out], [code, ''], `${words}: ${left.error}`)
   const error = left.error.replace(NAMED_JOURNAL, '')
@@ -116,7 +117,8 @@ const TYPIST = [
 ].join('\n')
 
 /**
- * Runs a command at a terminal of its own and types an answer, or sends that signal, after each prompt; gives what could
+ * Runs a command at a terminal of its own and types an answer, or sends that signal, after each prompt; gives what
+ * could
  * be seen there. Where the answer is MEANWHILE, something is done while the command waits.
  */
 export async function atTerminal(

@@ -60,7 +60,8 @@ function answersIn(bytes: Buffer, mayBeToHead: boolean, wasReset: boolean): Said
   const answers: Said[] = []
   for (let rest = bytes; rest.length > 0;) {
     const toHead = mayBeToHead ? parseAnswer(rest, true) : undefined
-    const isToHead = toHead !== undefined && /^(HTTP\/1\.1 |$)/.test(rest.subarray(toHead.bytes).toString('latin1', 0, 9))
+    const isToHead = toHead !== undefined && /^(HTTP\/1\.1 |$)/.test(rest.subarray(toHead.bytes).toString('latin1', 0,
+      9))
     const found = isToHead ? toHead : parseAnswer(rest, false)
     if (found === undefined && wasReset) break
     assert.ok(found !== undefined, `not a whole answer: ${JSON.stringify(rest.toString('latin1', 0, 500))}`)

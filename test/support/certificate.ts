@@ -27,7 +27,10 @@ export function certificateKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 }
 
-/** A certificate for `localhost` and 127.0.0.1, with a name that tells it from others; `end` has two digits for the year. */
+/**
+ * A certificate for `localhost` and 127.0.0.1, with a name that tells it from others; `end` has two digits for the
+ * year.
+ */
 export function certificate(commonName: string, key: KeyObject = certificateKey(), end = '491231235959Z'): Pem {
   const algorithm = der(SEQUENCE, hex(ECDSA_WITH_SHA256))
   const name = der(SEQUENCE, der(0x31, der(SEQUENCE, hex(COMMON_NAME), der(0x0c, Buffer.from(commonName)))))

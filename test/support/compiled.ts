@@ -58,7 +58,8 @@ function copyOfCompiled(): string {
   for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md', 'CHANGELOG.md']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
-  cpSync(join(ROOT, 'dist/parts/page/browser'), join(tree, 'src/parts/page/browser'), { recursive: true }) // where compiled programs look
+  // where compiled programs look
+  cpSync(join(ROOT, 'dist/parts/page/browser'), join(tree, 'src/parts/page/browser'), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
   return tree
 }

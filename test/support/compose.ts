@@ -61,7 +61,8 @@ export function withAccounts(store: Store, options?: ConstructorParameters<typeo
 export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
   const state = new State()
   const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...options }
-  const open = ['journal.jsonl', 'journal.key'].some(name => existsSync(join(folder, name))) ? openJournalFile : beginEmpty
+  const open = ['journal.jsonl', 'journal.key'].some(name => existsSync(join(folder, name))) ? openJournalFile
+    : beginEmpty
   const journal = open(
     { files: disk, folder, keyFile: join(folder, 'journal.key'), mayCreate: true, ...sources }, state.apply)
   return withAccounts(new Store(journal, state, options.observers), options)
@@ -108,7 +109,8 @@ export function answered(
         status, headers: Object.entries(response.getHeaders()).flatMap(([name, value]) => [name, String(value)])
       })
     })
-    pipelineOf({ router, maxBodyBytes: MAX_BODY_BYTES, warn: line => resolve({ status: 0, headers: [line] }), ...options })(
+    pipelineOf({ router, maxBodyBytes: MAX_BODY_BYTES, warn: line => resolve({ status: 0, headers: [line] }),
+      ...options })(
       request, response)
   })
 }

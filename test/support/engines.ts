@@ -15,7 +15,8 @@ import { Browser, COMMANDS, type Call, type Native } from './webdriver.ts'
 export type Engine = 'chromium' | 'firefox' | 'webkit'
 
 const MINI_BROWSER = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/libexec']
-  .flatMap(folder => ['webkit2gtk-4.1', 'webkit2gtk-4.0', 'webkitgtk-6.0'].map(name => join(folder, name, 'MiniBrowser')))
+  .flatMap(folder => ['webkit2gtk-4.1', 'webkit2gtk-4.0', 'webkitgtk-6.0'].map(name =>
+    join(folder, name, 'MiniBrowser')))
   .find(existsSync)
 
 /** What a command may take; a browser that has not started by then will not. */
@@ -86,7 +87,8 @@ class Scene {
   }
 }
 
-async function openSession(base: string, capabilities: object): Promise<{ readonly call: Call, readonly opened: any, request: any }> {
+async function openSession(base: string, capabilities: object): Promise<{ readonly call: Call, readonly opened: any,
+  request: any }> {
   const request = async (method: string, path: string, body?: object): Promise<any> => {
     const signal = AbortSignal.timeout(path === '' ? START_TIMEOUT_MS : COMMAND_TIMEOUT_MS)
     const init = { method, signal, ...method === 'POST' && { body: JSON.stringify(body ?? {}) } }
@@ -124,7 +126,8 @@ async function startChromium(scene: Scene): Promise<Native> {
     browserName: 'chrome', pageLoadStrategy: 'eager', 'goog:chromeOptions': { args }
   })
   scene.adopt(opened.capabilities['goog:processID'])
-  const devtools = (cmd: string, params: object = {}): Promise<any> => request('POST', '/goog/cdp/execute', { cmd, params })
+  const devtools = (cmd: string, params: object = {}): Promise<any> =>
+    request('POST', '/goog/cdp/execute', { cmd, params })
   return {
     call, devtools,
     resize: (width, height) => devtools('Emulation.setDeviceMetricsOverride',
@@ -148,7 +151,8 @@ async function startWebkit(scene: Scene): Promise<Native> {
   }
   const env = { DISPLAY: `:${String(number).trim()}`, LIBGL_ALWAYS_SOFTWARE: '1', NO_AT_BRIDGE: '1' }
   scene.start('WebKitWebDriver', [`--port=${port}`], env)
-  for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) && performance.now() < endMs;) await pause()
+  for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) &&
+    performance.now() < endMs;) await pause()
   const { call, request } = await openSession(`http://127.0.0.1:${port}/session`, {
     pageLoadStrategy: 'eager',
     // Full screen, so that no tool bar is in the way of a small window.
@@ -169,17 +173,20 @@ async function startFirefox(scene: Scene): Promise<Native> {
   const preferences = {
     'marionette.port': 0, 'intl.accept_languages': 'es', 'ui.prefersReducedMotion': 1, 'browser.startup.page': 0,
     'browser.shell.checkDefaultBrowser': false, 'datareporting.policy.dataSubmissionEnabled': false,
-    'dom.ipc.processPrelaunch.enabled': false, 'browser.newtabpage.enabled': false, 'toolkit.cosmeticAnimations.enabled': false,
+    'dom.ipc.processPrelaunch.enabled': false, 'browser.newtabpage.enabled': false,
+    'toolkit.cosmeticAnimations.enabled': false,
     'signon.rememberSignons': true, 'browser.sessionhistory.max_total_viewers': 4,
     // What the machine's network does is none of a page that is served on this machine.
     'network.manage-offline-status': false
   }
   writeFileSync(join(scene.folder, 'user.js'), Object.entries(preferences)
     .map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});\n`).join(''))
-  scene.start('firefox-esr', ['--headless', '--marionette', '--remote-allow-system-access', '--no-remote', '--profile', scene.folder],
+  scene.start('firefox-esr', ['--headless', '--marionette', '--remote-allow-system-access', '--no-remote', '--profile',
+    scene.folder],
     { MOZ_DISABLE_CONTENT_SANDBOX: '1' }).stdout!.resume()
   const portFile = join(scene.folder, 'MarionetteActivePort')
-  for (const endMs = performance.now() + START_TIMEOUT_MS; !existsSync(portFile) && performance.now() < endMs;) await pause()
+  for (const endMs = performance.now() + START_TIMEOUT_MS; !existsSync(portFile) &&
+    performance.now() < endMs;) await pause()
   const send = marionette(Number(readFileSync(portFile, 'utf8')))
   await send('WebDriver:NewSession', { pageLoadStrategy: 'eager' })
   const call: Call = async (command, params = {}) => {

@@ -1,4 +1,6 @@
-/** Clusters of real etcd on this machine: members in children of the test, on free ports, data in a folder that goes. */
+/**
+ * Clusters of real etcd on this machine: members in children of the test, on free ports, data in a folder that goes.
+ */
 import { Buffer } from 'node:buffer'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -191,7 +193,8 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
     onward.end(body)
   }
   const treat: LossyProxy['treat'] = () => 'passed'
-  const proxy = { url: '', appends: 0, requests: 0, hidesChanges: false, isCut: false, treat, before: (_body: Buffer): Promise<void> | void => {} }
+  const proxy = { url: '', appends: 0, requests: 0, hidesChanges: false, isCut: false, treat,
+    before: (_body: Buffer): Promise<void> | void => {} }
   const server = createHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)

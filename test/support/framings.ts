@@ -10,7 +10,8 @@ export const garbage = '\x16\x03\x01 not http\r\n\r\n'
 export const connectRequest = 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n'
 
 /** The bytes of a head of these lines. */
-export function head(...lines: readonly string[]): Buffer { return Buffer.from([...lines, '', ''].join('\r\n'), 'latin1') }
+export function head(...lines: readonly string[]): Buffer { return Buffer.from([...lines, '', ''].join('\r\n'),
+  'latin1') }
 
 export const host = 'Host: 127.0.0.1'
 export const json = 'Content-Type: application/json'

@@ -8,7 +8,8 @@ const KINDS = ['rewrite', 'read'] as const
 type Kind = typeof KINDS[number]
 
 export function hold(folder: string, kind: Kind, file = ''): void { writeFileSync(join(folder, kind), file) }
-export function isReached(folder: string): boolean { return KINDS.some(kind => existsSync(join(folder, `${kind}.reached`))) }
+export function isReached(folder: string): boolean { return KINDS.some(kind =>
+  existsSync(join(folder, `${kind}.reached`))) }
 
 export function letGo(folder: string): void {
   // In this order: what is renamed between the two is removed by the second.

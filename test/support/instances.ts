@@ -127,7 +127,8 @@ export interface Seen {
 }
 
 /**
- * Runs clients at all instances for a time: each gets or updates one of the entries behind `first`, or creates one, again
+ * Runs clients at all instances for a time: each gets or updates one of the entries behind `first`, or creates one,
+ * again
  * and again.
  */
 export async function runClients(
@@ -186,7 +187,8 @@ export async function assertCreatedOnce({ created }: Seen, url: string): Promise
   for (const { password } of json as { password: string }[]) listed.set(password, (listed.get(password) ?? 0) + 1)
   for (const [password, isAcknowledged] of created) {
     const times = listed.get(password) ?? 0
-    assert.ok(times === 1 || (times === 0 && !isAcknowledged), `${password}: acknowledged ${isAcknowledged}, there ${times} times`)
+    assert.ok(times === 1 || (times === 0 && !isAcknowledged),
+      `${password}: acknowledged ${isAcknowledged}, there ${times} times`)
   }
 }
 

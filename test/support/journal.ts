@@ -100,7 +100,8 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
 export async function openJournal(
-  folder: string, options: OpenOptions = {}, open: (options: FolderOptions, apply: Apply) => FileJournal = openJournalFile
+  folder: string, options: OpenOptions = {}, open: (options: FolderOptions, apply: Apply) =>
+    FileJournal = openJournalFile
 ): Promise<OpenedJournal> {
   const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
   const { wallMs = () => ++clockMs, ...more } = options

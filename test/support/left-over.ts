@@ -1,4 +1,6 @@
-/** What is left once something was closed, and must not be: timers, listeners, descriptors, sockets, halves of files. */
+/**
+ * What is left once something was closed, and must not be: timers, listeners, descriptors, sockets, halves of files.
+ */
 import assert from 'node:assert/strict'
 import { createHook } from 'node:async_hooks'
 import { getEventListeners } from 'node:events'
@@ -25,7 +27,8 @@ const descriptors = (): string[] => existsSync('/proc/self/fd') ? readdirSync('/
   }
 }).sort() : []
 
-const listeners = (): string => process.eventNames().map(name => `${String(name)} ${process.listenerCount(name)}`).join()
+const listeners = (): string => process.eventNames().map(name =>
+  `${String(name)} ${process.listenerCount(name)}`).join()
 
 /** Where in the sources the timers were set that are not known and not over. */
 function timersOf(known: ReadonlySet<number>): string[] {

@@ -35,7 +35,8 @@ export class Known {
 
   /** How long each change took that was acknowledged since a moment, in ms, ascending. */
   latenciesMs(sinceNs: number): number[] {
-    return [...this.#histories.values()].flatMap(history => history.filter(({ sentNs, ackedNs }) => sentNs > sinceNs && ackedNs < NEVER)
+    return [...this.#histories.values()].flatMap(history =>
+      history.filter(({ sentNs, ackedNs }) => sentNs > sinceNs && ackedNs < NEVER)
       .map(({ sentNs, ackedNs }) => (ackedNs - sentNs) / 1e6)).sort((a, b) => a - b)
   }
 
@@ -166,7 +167,8 @@ export class Life {
   }
 
   /** Makes one change and notes its answer; gives the status, or undefined if none came. */
-  async #change(word: string, owned: [string, number][], bytes: number, isUpdate: boolean): Promise<number | undefined> {
+  async #change(word: string, owned: [string, number][], bytes: number, isUpdate: boolean): Promise<number
+    | undefined> {
     const { random } = this
     const dice = owned.length === 0 ? 0 : isUpdate ? 0.7 : random.next()
     const sistema = 'ñ'.repeat(1 + random.int(random.pick([10, bytes])))

@@ -29,26 +29,33 @@ export function resolved(document: Fields): Fields {
   return look(document)
 }
 
-/** Throws unless every example is one of its schema, every operation has a name of its own and a success, and no text is empty. */
+/**
+ * Throws unless every example is one of its schema, every operation has a name of its own and a success, and no text is
+ * empty.
+ */
 export function assertDescription(document: Fields): void {
   assert.doesNotMatch(JSON.stringify(document), /[:,[{]""/)
-  const ids = Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).map(({ operationId }) => operationId)
+  const ids = Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).map(({ operationId }) =>
+    operationId)
   assert.equal(new Set(ids).size, ids.length)
   for (const [path, item] of Object.entries<Fields>(document['paths'])) {
     for (const [method, { parameters = [], requestBody, responses }] of Object.entries<Fields>(item)) {
       const at = `${method} ${path}`
-      assert.deepEqual(parameters.filter((one: Fields) => one['in'] === 'path').map((one: Fields) => one['name']), [...path.matchAll(/\{(\w+)\}/g)].map(one => one[1]), at)
+      assert.deepEqual(parameters.filter((one: Fields) => one['in'] === 'path').map((one: Fields) => one['name']),
+        [...path.matchAll(/\{(\w+)\}/g)].map(one => one[1]), at)
       assert.equal(parameters.some((one: Fields) => one['name'] === 'If-Match'), '412' in responses, at)
       for (const one of parameters) assert.equal(one['required'], one['in'] === 'path', `${at} ${one['name']}`)
       assert.ok('200' in responses && 'default' in responses, at)
-      const described = [...parameters, ...Object.values<Fields>(responses).flatMap(one => Object.values(one['content']))]
+      const described = [...parameters, ...Object.values<Fields>(responses).flatMap(one =>
+        Object.values(one['content']))]
       for (const { schema, examples = {} } of described) {
         faultOf(schema, '') // throws on a type or a keyword that it does not know
         for (const [name, { value }] of Object.entries<Fields>(examples)) {
           assert.equal(faultOf(schema, value), undefined, `${at} ${name}`)
         }
       }
-      if (requestBody) assert.equal(requestBody.required, 'required' in requestBody.content['application/json'].schema, at)
+      if (requestBody) assert.equal(requestBody.required, 'required' in requestBody.content['application/json'].schema,
+        at)
       for (const { value } of Object.values<Fields>(requestBody?.content['application/json'].examples ?? {})) {
         faultOf(requestBody.content['application/json'].schema, value) // throws on a keyword that it does not know
       }
@@ -68,7 +75,8 @@ export function operationOf(document: Fields, name: string): { method: string, p
 
 /** All examples of requests; of an operation that takes nothing, the bare request. */
 export function requestsOf(document: Fields): DescribedRequest[] {
-  return Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).flatMap(({ operationId, ...rest }): DescribedRequest[] => {
+  return Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).flatMap(({ operationId,
+    ...rest }): DescribedRequest[] => {
     const { method, path } = operationOf(document, operationId)
     const bodies: Fields = rest['requestBody']?.content['application/json'].examples ?? {}
     const parameters: readonly Fields[] = (rest['parameters'] ?? []).filter((one: Fields) => one['in'] === 'path')

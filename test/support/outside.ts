@@ -50,7 +50,8 @@ const IMAGES = {
 
 export function imageMissing(kind: keyof typeof IMAGES): string | false {
   const { status, stderr, error } = spawnSync('sh', ['-c', `${IMAGES[kind].make[0]} -V && losetup --find`])
-  if (status !== 0) return `loop devices or ${IMAGES[kind].make[0]} are missing: ${error?.message ?? String(stderr).trim()}`
+  if (status !== 0) return `loop devices or ${IMAGES[kind].make[0]} are missing: ${error?.message ??
+    String(stderr).trim()}`
   return mountMissing()
 }
 

@@ -38,7 +38,10 @@ syncBuiltinESMExports()
 const WIDTH = 1200
 const HEIGHT = 900
 
-/** One origin for all tests of a process: another one costs a browser twice what the page does. No port that the system gives away. */
+/**
+ * One origin for all tests of a process: another one costs a browser twice what the page does. No port that the system
+ * gives away.
+ */
 const PORT = String(20_000 + process.pid % 10_000)
 
 type Test = (name: string, options: { skip: string | false }, body: (t: TestContext) => Promise<void>) => unknown
@@ -59,7 +62,8 @@ export function useEngine(chosen: Engine, declare: Test = () => {}): void {
  * `missing` says what else is not there.
  */
 export function inBrowser(
-  name: string, engines: readonly Engine[], body: (t: TestContext) => Promise<void>, missing: () => string | false = () => false
+  name: string, engines: readonly Engine[], body: (t: TestContext) => Promise<void>, missing: () => string
+    | false = () => false
 ): void {
   if (engine === undefined || !engines.includes(engine)) return
   const reason = MISSING[engine] || missing()
@@ -84,11 +88,14 @@ export async function openPage(t: TestContext, url: string): Promise<Browser> {
 /** Waits until the page shows what has come of its first question; from then on its time stands still. */
 export async function settled(browser: Browser): Promise<void> {
   await browser.until(
-    "return ['grid', 'blank', 'login', 'notice', 'note-noList'].some(id => document.getElementById(id)?.checkVisibility())")
+    "return ['grid', 'blank', 'login', 'notice', 'note-noList'].some(id => " +
+      "document.getElementById(id)?.checkVisibility())")
   await browser.run(STANDSTILL, SCRIPT_TIMEOUT_MS)
 }
 
-/** Timers of a second and more wait for the test, so that none of them ends what a test waits for. The driver's own run. */
+/**
+ * Timers of a second and more wait for the test, so that none of them ends what a test waits for. The driver's own run.
+ */
 const STANDSTILL = `
   if (window.isDue) return
   const real = setTimeout, realClear = clearTimeout, due = new Map(), [driver] = arguments
@@ -135,7 +142,9 @@ export function systems(browser: Browser): Promise<string[]> {
   return browser.run("return [...document.querySelectorAll('#rows .system bdi')].map(one => one.textContent)")
 }
 
-/** All of the document: its markup, and its text, in which no mark of a digit or a symbol stands between two letters. */
+/**
+ * All of the document: its markup, and its text, in which no mark of a digit or a symbol stands between two letters.
+ */
 export function documentOf(browser: Browser): Promise<string> {
   return browser.run('const { outerHTML, textContent } = document.documentElement; return outerHTML + textContent')
 }
@@ -152,7 +161,8 @@ export async function rowOf(browser: Browser, system: string): Promise<string> {
 }
 
 export function told(browser: Browser, text: string): Promise<unknown> {
-  return browser.until("return [...document.querySelectorAll('.message span')].some(one => one.textContent.startsWith(arguments[0]))", text)
+  return browser.until("return [...document.querySelectorAll('.message span')].some(one => " +
+    "one.textContent.startsWith(arguments[0]))", text)
 }
 
 export function valueOf(browser: Browser, id: string): Promise<string> {
@@ -187,6 +197,12 @@ export async function edit(browser: Browser, system: string): Promise<void> {
   await browser.until("return document.getElementById('editor')?.open")
 }
 
+/** Ends once the list is the new one: what is shown of an entry that changed is hidden then. */
+export async function loadAgain(browser: Browser): Promise<void> {
+  await browser.click('#refresh')
+  await browser.until("return document.getElementById('refresh').ariaBusy !== 'true'")
+}
+
 export async function view(browser: Browser, system: string): Promise<void> {
   await browser.click(`${await rowOf(browser, system)} .system`)
   await browser.until("return document.getElementById('viewer')?.open")
@@ -195,7 +211,9 @@ export async function view(browser: Browser, system: string): Promise<void> {
 export async function focus(browser: Browser): Promise<string> {
   const element = await browser.focused()
   // WebKit's driver has no name for a row's header, which is named by its content.
-  const name = await element.name() || await browser.run<string>("return (document.activeElement.querySelector('bdi') ?? document.activeElement).innerText")
+  const name = await element.name() ||
+    await browser.run<string>("return (document.activeElement.querySelector('bdi') ?? " +
+      "document.activeElement).innerText")
   return `${await element.role()}: ${name}`
 }
 
@@ -216,7 +234,9 @@ export const everyday: Fill = entries(
   ['Biblioteca municipal', '0042-8817-3391', 'lectora']
 )
 
-/** After each test no stored secret is in the document, in a text, an attribute or a field, but those that are shown. */
+/**
+ * After each test no stored secret is in the document, in a text, an attribute or a field, but those that are shown.
+ */
 async function holdsNothing(browser: Browser, { state }: Store): Promise<void> {
   const secrets = [...state.entries.entries()].filter(({ password, sistema }) => password !== sistema)
     .map(({ password }) => password).filter(({ length }) => length > 8 && length < 1_000)
@@ -235,7 +255,8 @@ async function open(t: TestContext, start: (port: string) => Promise<Started>, f
   return { ...started, browser }
 }
 
-export function openService(t: TestContext, flags: Record<string, string> = {}, fill: Fill = everyday): Promise<Opened> {
+export function openService(t: TestContext, flags: Record<string, string> = {},
+  fill: Fill = everyday): Promise<Opened> {
   return open(t, port => startService(t, { page: 'on', journal: 'memory', port, ...flags }), fill)
 }
 
@@ -263,7 +284,9 @@ export function keepCopies(browser: Browser): Promise<unknown> {
       writeText: async text => { window.copied.push(text) } } })`)
 }
 
-/** Lets minutes pass, and something happen; gives whether the page is locked at once, which looks each second as well. */
+/**
+ * Lets minutes pass, and something happen; gives whether the page is locked at once, which looks each second as well.
+ */
 export function laterBy(browser: Browser, minutes: number, event: string = 'visibilitychange'): Promise<boolean> {
   return browser.run(`
     const now = window.Date.now

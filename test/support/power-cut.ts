@@ -112,7 +112,8 @@ async function startWithRoom(life: Life, disk: VolatileDisk): Promise<readonly s
   try {
     return await life.start()
   } catch (error) {
-    if (!existsSync(fillerOf(disk)) || !/could not be moved to .*make room, and start again/.test((error as Error).message)) throw error
+    if (!existsSync(fillerOf(disk)) ||
+      !/could not be moved to .*make room, and start again/.test((error as Error).message)) throw error
     assert.deepEqual(readFileSync(journal), before, 'a start that was refused changes nothing')
     rmSync(fillerOf(disk))
     return life.start()

@@ -16,4 +16,5 @@ export function missing(...programs: readonly string[]): string | false {
 /** Python itself: a version manager's wrapper costs a tenth of a second at each start. */
 export const PYTHON: string =
   spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).stdout?.trim() || 'python3'
-export const NO_PYTHON: string | false = spawnSync(PYTHON, ['--version']).status === 0 ? false : 'python3 is not installed'
+export const NO_PYTHON: string | false = spawnSync(PYTHON, ['--version']).status === 0 ? false
+  : 'python3 is not installed'

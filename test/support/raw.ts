@@ -176,7 +176,8 @@ export function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnsw
     const [, name, value] = /^([A-Za-z0-9-]+): ([\x20-\x7e]*)$/.exec(field) ?? []
     if (name === undefined || value === undefined) throw new Error(`not a field: ${JSON.stringify(field)}`)
     const known = headers[name.toLowerCase()]
-    if (known !== undefined && name !== 'Vary') throw new Error(`the field ${name} came twice`) // a list (RFC 9110 §12.5.5)
+    // a list (RFC 9110 §12.5.5)
+    if (known !== undefined && name !== 'Vary') throw new Error(`the field ${name} came twice`)
     headers[name.toLowerCase()] = known === undefined ? value : `${known}, ${value}`
   }
   const length = headers['content-length']

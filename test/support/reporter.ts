@@ -12,8 +12,10 @@ export function textOf({ path, tests, output, seeds, ms, problems }: FileResult)
   const failed = tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true)
   const isGood = tests.every(({ error }) => error === undefined) && problems.length === 0
   return [
-    output, ...failed.map(({ name, error }) => `✖ ${path}: ${name}\n${error}\n`), ...problems.map(problem => `✖ ${path}: ${problem}\n`),
-    ...isGood ? [] : seeds.map(seed => `${seed}\n`), `${isGood ? '✔' : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s\n`
+    output, ...failed.map(({ name, error }) => `✖ ${path}: ${name}\n${error}\n`),
+    ...problems.map(problem => `✖ ${path}: ${problem}\n`),
+    ...isGood ? [] : seeds.map(seed => `${seed}\n`), `${isGood ? '✔'
+      : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s\n`
   ].join('')
 }
 
@@ -22,7 +24,8 @@ export function endOf(
 ): { readonly text: string, readonly isGood: boolean } {
   const tests = results.flatMap(({ tests }) => tests)
   const failures = results.flatMap(({ path, tests, problems }) => [
-    ...tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true).map(({ name }) => name), ...problems
+    ...tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true).map(({ name }) => name),
+    ...problems
   ].map(what => `✖ ${path}: ${what}\n`)).concat(lost.map(one => `✖ not run: ${one}\n`))
   const skips = new Map<string, number>()
   for (const { skip } of tests) if (skip !== undefined) skips.set(skip, (skips.get(skip) ?? 0) + 1)

@@ -170,7 +170,8 @@ export async function tryRestriction(
     const { command, program, data } = isFree ? { ...place, command: [place.node] } : confined
     const ended = await run([...command, `${program}/dist/admin.js`], ...words, `--data=${data}`)
     assert.equal(ended.code, code, `${words.join(' ')}: ${ended.stderr}${ended.stdout}`)
-    if (code === 1) assert.match(ended.stderr, /^error: Node's permission model refuses this \(\w.+\), and nothing was changed; run .+\n$/m)
+    if (code === 1) assert.match(ended.stderr,
+      /^error: Node's permission model refuses this \(\w.+\), and nothing was changed; run .+\n$/m)
     return ended.stdout
   }
   await admin(0, 'init')
@@ -199,7 +200,8 @@ export async function tryRestriction(
   const before = readdirSync(data)
   const copy = join(confined.data, 'copy')
   const afterwards = ['key rotate', 'key rewrite', 'journal compact']
-  for (const words of [...afterwards, `journal backup ${copy}`, `export --output ${copy}.csv --yes`, `journal salvage ${confined.data}/journal.jsonl --to ${copy}.jsonl`]) {
+  for (const words of [...afterwards, `journal backup ${copy}`, `export --output ${copy}.csv --yes`,
+    `journal salvage ${confined.data}/journal.jsonl --to ${copy}.jsonl`]) {
     await admin(refusesSync ? 1 : 0, ...words.split(' '))
   }
   if (refusesSync) {

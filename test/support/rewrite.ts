@@ -32,7 +32,8 @@ export function opened(journal: FileJournal, apply: Apply): FileJournal {
 }
 
 /** A store whose journal is rewritten while nothing is appended, and that goes on as after a restart. */
-async function rewritten(store: Store, act: (offline: rewrite.Offline) => Promise<Rewritten>, onProgress: OnProgress): Promise<Rewritten> {
+async function rewritten(store: Store, act: (offline: rewrite.Offline) => Promise<Rewritten>,
+  onProgress: OnProgress): Promise<Rewritten> {
   const journal = store.journal as FileJournal
   const made = await act({ journal, state: store.state, onProgress })
   const after = opened(journal, store.state.apply)

@@ -156,7 +156,8 @@ export const DAMAGES: { readonly [name: string]: Damage } = {
   },
   'zeros put in': (random, bytes) => {
     const to = at(random, bytes)
-    return Buffer.concat([bytes.subarray(0, to), Buffer.alloc(1 + random.int(random.int(10) === 0 ? 3_000_000 : 100_000)), bytes.subarray(to)])
+    return Buffer.concat([bytes.subarray(0, to), Buffer.alloc(1 +
+      random.int(random.int(10) === 0 ? 3_000_000 : 100_000)), bytes.subarray(to)])
   },
   zeros: (random, bytes) => filled(bytes, ...part(random, bytes, bytes.length))
 }
@@ -181,7 +182,7 @@ function openable({ lines, hashes }: Source, damaged: Buffer): readonly boolean[
 
 function modelOf(records: readonly JournalRecord[]): ReadonlyMap<number, any> {
   const entries = new Map<number, any>()
-  for (const { type, data } of records as readonly any[]) {
+  for (const { type, time, by, data } of records as readonly any[]) {
     const { id, first, entries: rows, ...fields } = data
     if (type === 'entry.created') entries.set(id, { id, ...fields, status: 1 })
     if (/^(entries|fields)\.(imported|kept)$/.test(type)) {
@@ -193,17 +194,31 @@ function modelOf(records: readonly JournalRecord[]): ReadonlyMap<number, any> {
     }
     if (!entries.has(id)) continue
     if (type === 'entry.updated') entries.set(id, { ...entries.get(id), ...fields })
-    if (type === 'entry.deleted') entries.set(id, { ...entries.get(id), status: 0 })
-    if (type === 'entry.restored') entries.set(id, { ...entries.get(id), status: 1 })
+    const old = entries.get(id)
+    if (type === 'entry.deleted' && old.status === 1) {
+      entries.set(id, { ...old, status: 0, deleted: time, ...authorOf(by, data) })
+    }
+    if (type === 'entry.restored') {
+      const { deleted: _, deletedBy: __, ...rest } = old
+      entries.set(id, { ...rest, status: 1 })
+    }
     if (type === 'entry.purged') entries.delete(id)
   }
   return entries
 }
 
+/** Who made a change, as the journal names users and operators. */
+function authorOf(by: number | null, { operator }: { readonly operator?: string }): { readonly deletedBy?: number
+  | string } {
+  if (by !== null) return { deletedBy: by }
+  return operator === undefined ? {} : { deletedBy: operator === '' ? 'operator' : `operator:${operator}` }
+}
+
 function newestId(records: readonly JournalRecord[]): number {
   return records.reduce((newest, { type, data }: any) => {
     if (type === 'entry.created') return Math.max(newest, data.id)
-    return /^(entries|fields)\./.test(type) && data.first ? Math.max(newest, data.first + data.entries.length - 1) : newest
+    return /^(entries|fields)\./.test(type) && data.first ? Math.max(newest, data.first + data.entries.length - 1)
+      : newest
   }, 0)
 }
 
@@ -215,14 +230,16 @@ function stateOf(records: readonly JournalRecord[]): State {
 
 /** Salvages damaged bytes of a journal and holds the result against the model. Throws where something is wrong. */
 export async function salvageAndCheck(
-  source: Source, damaged: Buffer, { mayLoseNewestIds, moves = false }: { readonly mayLoseNewestIds: boolean, readonly moves?: boolean }
+  source: Source, damaged: Buffer, { mayLoseNewestIds, moves = false }: { readonly mayLoseNewestIds: boolean,
+    readonly moves?: boolean }
 ): Promise<void> {
   const [path, target] = [join(source.folder, 'damaged'), join(source.folder, 'salvaged')]
   for (const old of [target, `${target}.unplaced.jsonl`]) rmSync(old, { force: true })
   writeFileSync(path, damaged)
   const keys = readKeyFile(disk, keyPath(source.folder))!
   const is = openable(source, damaged)
-  const making = salvage({ files: disk, source: path, target, keys, keepsAccess: false, nextId: 1, onProgress: () => {} })
+  const making = salvage({ files: disk, source: path, target, keys, keepsAccess: false, nextId: 1,
+    onProgress: () => {} })
   if (!is.includes(true) || (moves && !is[0])) {
     await making.catch(() => {})
     if (is.includes(true)) return
@@ -231,7 +248,8 @@ export async function salvageAndCheck(
     return
   }
   const { made } = await making
-  const taken = source.records.map(({ seq }) => seq <= made.last && !made.losses.some(({ from, to }) => seq >= from && (to === null || seq <= to)))
+  const taken = source.records.map(({ seq }) => seq <= made.last &&
+    !made.losses.some(({ from, to }) => seq >= from && (to === null || seq <= to)))
   const expected = source.records.filter((_, i) => taken[i])
   if (moves) assert.ok(taken.every((one, i) => !one || is[i]), 'no line was opened that is not there')
   else assert.deepEqual(taken, is, 'every line that can be opened was')
@@ -257,23 +275,27 @@ export async function salvageAndCheck(
 }
 
 function checkEntries(state: State, expected: readonly JournalRecord[]): void {
-  // When and by whom an entry was deleted is no part of it.
-  const model = new Map([...modelOf(expected)].map(([id, one]) => {
-    const { deleted: _, deletedBy: __, ...entry } = one as typeof one & { deleted?: unknown, deletedBy?: unknown }
-    return [id, entry] as const
+  const model = modelOf(expected)
+  const made = new Map([...state.entries.entries()].map(one => {
+    const { ms, by: deletedBy } = state.deletions.get(one.id) ?? {}
+    const deletion = ms === undefined ? {} : { deleted: new Date(ms).toISOString(), ...deletedBy !== undefined &&
+      { deletedBy } }
+    return [one.id, { ...one, ...deletion }]
   }))
-  const made = new Map([...state.entries.entries()].map(one => [one.id, one]))
-  assert.deepEqual(made, new Map([...model].sort(([a], [b]) => a - b)), 'the entries are those of the records that are left')
+  assert.deepEqual(made, new Map([...model].sort(([a], [b]) => a - b)),
+    'the entries are those of the records that are left')
 }
 
 /** Nobody has access who had not at the end of the journal; where nothing is lost, all have. */
 function checkAccess(state: State, last: State, source: Source, isWhole: boolean): void {
   for (const [hash] of state.tokens.entries()) assert.ok(last.tokens.get(hash), 'a token that was revoked would work')
   const open = [...state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
-  const truth = new Map([...last.users.entries()].map(([id, { email, passwordHash }]) => [`${id} ${email}`, passwordHash]))
+  const truth = new Map([...last.users.entries()].map(([id, { email, passwordHash }]) => [`${id} ${email}`,
+    passwordHash]))
   const known = new Set(source.records.flatMap(({ data }) => JSON.stringify(data).match(/\$scrypt[^"]+/g) ?? []))
   for (const [id, { email, passwordHash }] of open) {
-    if (known.has(passwordHash!)) assert.equal(truth.get(`${id} ${email}`), passwordHash, 'a password that was ended would work')
+    if (known.has(passwordHash!)) assert.equal(truth.get(`${id} ${email}`), passwordHash,
+      'a password that was ended would work')
   }
   if (!isWhole) return
   assert.equal(state.tokens.size, last.tokens.size)

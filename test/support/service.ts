@@ -65,7 +65,8 @@ export async function startService(t: Scope, flags: Record<string, string> = {})
   const warnings: string[] = []
   const accessLines: string[] = []
   // Without those for the start and the stop.
-  const access = { write: (line: string) => { if (!line.includes('"service":')) accessLines.push(line) }, pendingBytes: () => 0 }
+  const access = { write: (line: string) => { if (!line.includes('"service":')) accessLines.push(line) },
+    pendingBytes: () => 0 }
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
   const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
   const closed = opened(folder)
@@ -88,7 +89,8 @@ export interface Answered {
 /** Sends a request by `fetch`; an object as body goes out as JSON. */
 export async function send(url: string, method: string, path: string, body?: unknown): Promise<Answered> {
   const response = await fetch(url + path, {
-    method, ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } })
+    method, ...(body === undefined ? {} : { body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json' } })
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) }

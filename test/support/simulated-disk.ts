@@ -201,7 +201,8 @@ export class SimulatedDisk implements Files {
   isLink(): boolean { return false }
   setMode(path: string, mode: number): void { this.#inode(path).mode = mode }
   list(folder: string): string[] {
-    return [...this.#names.keys()].filter(path => path.startsWith(`${folder}/`)).map(path => path.slice(folder.length + 1))
+    return [...this.#names.keys()].filter(path => path.startsWith(`${folder}/`)).map(path =>
+      path.slice(folder.length + 1))
   }
 
   stat(path: string): FileStat | undefined {

@@ -36,10 +36,12 @@ function argsOf(path: string, root: string): readonly string[] {
 }
 
 /** Runs a file, the path below `test`, to its end, or to the limit of its time. */
-export async function runFile(path: string, timeoutMs: number = FILE_TIMEOUT_MS, root: string = TEST): Promise<FileResult> {
+export async function runFile(path: string, timeoutMs: number = FILE_TIMEOUT_MS,
+  root: string = TEST): Promise<FileResult> {
   const beganMs = performance.now()
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined }
-  const child = spawn(process.execPath, argsOf(path, root), { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, argsOf(path, root),
+    { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
   const kill = (): void => {
     try {
       process.kill(-child.pid!, 'SIGKILL')
@@ -105,7 +107,8 @@ export function titlesIn(text: string): RegExp[] {
       if (title !== undefined && TESTS.includes(name) && !called.getText().startsWith('/')) {
         const ends = name === 'inBrowser' ? '( \\(\\w+\\))?' : '' // which is named behind it
         if (ts.isStringLiteralLike(title)) exactly([title.text], ends)
-        if (ts.isTemplateExpression(title)) exactly([title.head.text, ...title.templateSpans.map(({ literal }) => literal.text)], ends)
+        if (ts.isTemplateExpression(title)) exactly([title.head.text,
+          ...title.templateSpans.map(({ literal }) => literal.text)], ends)
       }
     }
     ts.forEachChild(node, visit)
@@ -132,7 +135,8 @@ function sourcesOf(path: string, root: string, found: Set<string> = new Set()): 
 export function lostTests(results: readonly FileResult[], root: string = TEST): string[] {
   const reported = new Map<string, string[]>()
   for (const { path, tests } of results) {
-    for (const source of sourcesOf(path, root)) reported.set(source, [...reported.get(source) ?? [], ...tests.map(({ name }) => name)])
+    for (const source of sourcesOf(path, root)) reported.set(source,
+      [...reported.get(source) ?? [], ...tests.map(({ name }) => name)])
   }
   return [...reported].flatMap(([path, names]) => titlesIn(readFileSync(join(root, path), 'utf8'))
     .filter(title => !names.some(name => title.test(name))).map(title => `${path}: ${title.source.slice(1, -1)}`))

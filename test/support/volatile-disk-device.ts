@@ -31,7 +31,9 @@ const recordings: Recording[] = []
 let content: Content = new Map()
 let platter: Content = new Map()
 let operations: Operation[] = []
-/** Whether writes of lines of a journal fail, and then the share of their sectors that arrives; or whether flushes do. */
+/**
+ * Whether writes of lines of a journal fail, and then the share of their sectors that arrives; or whether flushes do.
+ */
 let failing: number | 'flushes' | undefined
 
 function store(into: Content, offset: number, data: Buffer): void {
@@ -69,7 +71,9 @@ function storeSome(into: Content, { offset, data }: Operation, share: number, ra
   }
 }
 
-/** The superblock of ext4; blocks of directories and trees of XFS, whose recovery believes what their first sector says. */
+/**
+ * The superblock of ext4; blocks of directories and trees of XFS, whose recovery believes what their first sector says.
+ */
 function isUntorn(offset: number, data: Buffer): boolean {
   if (offset % PAGE_BYTES !== 0) return offset < PAGE_BYTES
   return offset === 0 || /^(XD[BDF]3|AB3[BC]|IAB3|FIB3|BMA3|RMB3|R3FC)/.test(data.toString('latin1', 0, 4))

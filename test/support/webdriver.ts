@@ -8,7 +8,8 @@ const PAUSE_MS = 15
 
 /** Keys without a character (WebDriver §17.4.2). */
 export const KEYS = {
-  tab: '\uE004', enter: '\uE007', escape: '\uE00C', space: ' ', pageUp: '\uE00E', pageDown: '\uE00F', end: '\uE010', home: '\uE011',
+  tab: '\uE004', enter: '\uE007', escape: '\uE00C', space: ' ', pageUp: '\uE00E', pageDown: '\uE00F', end: '\uE010',
+  home: '\uE011',
   left: '\uE012', up: '\uE013', right: '\uE014', down: '\uE015', delete: '\uE017', shift: '\uE008', control: '\uE009'
 } as const
 
@@ -83,7 +84,8 @@ export class Browser {
 
   /** Waits until the page was drawn, with all that was changed and focused before. */
   async drawn(): Promise<void> {
-    await this.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true }))')
+    await this.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn ' +
+      '= true }))')
     await this.until('return window.isDrawn')
   }
 
@@ -115,7 +117,8 @@ export class Browser {
       try {
         value = await this.run<T>(body, ...args)
       } catch (error) {
-        // WebKit's driver, idle as its page is, sometimes never answers what it is asked while a page loads: it is asked again.
+        // WebKit's driver, idle as its page is, sometimes never answers what it is asked while a page loads: it is
+        // asked again.
         if ((error as Error).name !== 'TimeoutError' || ++lost > MAX_LOST) throw error
         endMs = performance.now() + WAIT_MS
       }
@@ -133,7 +136,10 @@ export class Browser {
 
   async focused(): Promise<Element> { return this.#element(await this.#call('active')) }
 
-  /** Clicks at the middle of what is in sight of an element, as a mouse: the drivers' own click takes several times as long. */
+  /**
+   * Clicks at the middle of what is in sight of an element, as a mouse: the drivers' own click takes several times as
+   * long.
+   */
   async click(selector: string, heldMs: number = 0): Promise<void> {
     const [x, y, covering] = await this.#placeOf(selector)
     if (covering !== '') throw new Error(`${covering} covers ${selector} at ${x} ${y}`)
@@ -142,7 +148,8 @@ export class Browser {
       { type: 'pause', duration: heldMs }, { type: 'pointerUp', button: 0 }
     ]
     if (this.native.clicksLate === true) {
-      await this.run("window.hasClick = false; addEventListener('pointerup', () => { window.hasClick = true }, { capture: true, once: true })")
+      await this.run("window.hasClick = false; addEventListener('pointerup', () => { window.hasClick = true }, { " +
+        "capture: true, once: true })")
     }
     await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: parts }] })
     // Another page, where the click led there, knows nothing of it.
@@ -166,7 +173,8 @@ export class Browser {
     const [x, y] = await this.until<readonly [number, number]>(`
       const { left, top, right, bottom } = document.querySelector(arguments[0]).getBoundingClientRect()
       return [Math.floor((left + right) / 2), Math.floor((top + bottom) / 2)]`, selector)
-    await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: [{ type: 'pointerMove', x, y, duration: 0 }] }] })
+    await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse',
+      actions: [{ type: 'pointerMove', x, y, duration: 0 }] }] })
   }
 
   /** Replaces what is in a field by a text, as pasting it would. */

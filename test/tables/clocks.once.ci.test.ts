@@ -35,7 +35,8 @@ function ownClock(t: TestContext): { nowMs: number } {
 
 /** What needs the service stopped is done here, by the test's own clock. */
 const OFFLINE: { readonly [words: string]: (store: FullStore) => Promise<unknown> } = {
-  'journal compact': store => compact(store), 'journal compact --drop-history --yes': store => compact(store, false), 'key rewrite': store => reencrypt(store)
+  'journal compact': store => compact(store), 'journal compact --drop-history --yes': store => compact(store, false),
+  'key rewrite': store => reencrypt(store)
 }
 
 interface Running { url: string, service: Started['service'], readonly folder: string }
@@ -56,7 +57,8 @@ async function command(t: TestContext, started: Running, words: string): Promise
 const FLAGS = { auth: 'bearer', 'login-limit': '0', 'extra-routes': 'on' }
 const entry = (usuario: string): object => ({ password: 'p', sistema: 's', usuario })
 const COMMANDS = [
-  'key rotate', 'key rotate', 'journal compact', 'journal compact', 'key rewrite', 'key rewrite', 'journal compact --drop-history --yes',
+  'key rotate', 'key rotate', 'journal compact', 'journal compact', 'key rewrite', 'key rewrite',
+  'journal compact --drop-history --yes',
   'user edit ana@example.org --name Ana', 'token issue ana@example.org', 'journal backup FILE', 'journal verify'
 ]
 
@@ -76,15 +78,18 @@ for (const [what, clockAt] of Object.entries(CLOCKS)) {
       const read = await call(t, started.url, 'GET', `/api/getPassword/${acts}`, { token })
       clock.nowMs = clockAt(acts)
       const fields = [`If-Match: ${read.headers['etag']}`]
-      const updated = await call(t, started.url, 'POST', `/api/updatePassword/${acts}`, { token, body: { sistema: `t${acts}` }, fields })
+      const updated = await call(t, started.url, 'POST', `/api/updatePassword/${acts}`,
+        { token, body: { sistema: `t${acts}` }, fields })
       assert.equal(updated.status, 200)
       assert.notEqual(updated.headers['etag'], read.headers['etag'])
-      assert.equal((await call(t, started.url, 'POST', `/api/updatePassword/${acts}`, { token, body: { sistema: 'v' }, fields })).status, 412)
+      assert.equal((await call(t, started.url, 'POST', `/api/updatePassword/${acts}`,
+        { token, body: { sistema: 'v' }, fields })).status, 412)
       const before = names()
       await command(t, started, words.replace('FILE', join(home, 'backup.jsonl')))
       // Neither command takes the name of a file that another has made.
       assert.deepEqual(before.filter(name => !names().includes(name)), [], words)
-      assert.equal((await call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password: PASSWORD } })).status, 200)
+      assert.equal((await call(t, started.url, 'POST', '/api/login',
+        { body: { email: ANA, password: PASSWORD } })).status, 200)
     }
     const shown = await call(t, started.url, 'GET', '/api/listPassword', { token })
     assert.equal(shown.json.length, COMMANDS.length)
@@ -93,7 +98,8 @@ for (const [what, clockAt] of Object.entries(CLOCKS)) {
     await within(async scope => {
       const again = await startService(scope, { ...FLAGS, data: folder })
       assert.equal((await call(scope, again.url, 'GET', '/api/listPassword', { token })).text, shown.text)
-      assert.equal((await call(scope, again.url, 'POST', '/api/createPassword', { token, body: entry('after') })).status, 200)
+      assert.equal((await call(scope, again.url, 'POST', '/api/createPassword',
+        { token, body: entry('after') })).status, 200)
     })
   })
 }
@@ -101,7 +107,8 @@ for (const [what, clockAt] of Object.entries(CLOCKS)) {
 /** A token of ten minutes, what the clock does, and what the token may then: at each time, and after a compaction. */
 const LIVES: readonly (readonly [afterMinutes: number, status: number, command?: string])[] = [
   [0, 404], [9.9, 404], [10.1, 401], [5, 404], [20_000_000, 401], [5, 404], [-600_000, 404], [9.9, 404],
-  [9, 404, 'journal compact'], [9.9, 404], [-600_000, 404, 'journal compact'], [9.9, 404], [10.1, 401], [11, 401, 'journal compact'], [12, 401]
+  [9, 404, 'journal compact'], [9.9, 404], [-600_000, 404, 'journal compact'], [9.9, 404], [10.1, 401],
+  [11, 401, 'journal compact'], [12, 401]
 ]
 
 test('a token ends when the clock says so; one that ran ahead for a while, or back, ends or prolongs none for good', async t => {
@@ -111,7 +118,9 @@ test('a token ends when the clock says so; one that ran ahead for a while, or ba
   for (const [minutes, status, words] of LIVES) {
     clock.nowMs = START_MS + minutes * MINUTE_MS
     if (words !== undefined) await command(t, started, words)
-    const ask = async (token: string): Promise<number> => (await call(t, started.url, 'GET', '/api/listPassword', { token })).status
-    assert.deepEqual([await ask(brief), await ask(long)], [status, 404], `${minutes} minutes after the login ${words ?? ''}`)
+    const ask = async (token: string): Promise<number> =>
+      (await call(t, started.url, 'GET', '/api/listPassword', { token })).status
+    assert.deepEqual([await ask(brief), await ask(long)], [status, 404], `${minutes} minutes after the login ${words ??
+      ''}`)
   }
 })

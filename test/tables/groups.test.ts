@@ -42,7 +42,8 @@ async function started(t: TestContext): Promise<Started> {
   const started = await startProtected(t, { 'extra-routes': 'on', 'rate-limit': '0' })
   const { store } = started.service
   for (const [i, [grupo, isDeleted]] of ENTRIES.entries()) {
-    await createEntry(store, { password: 'the same', sistema: `s${i + 1}`, usuario: `u of ${grupo}`, otp: SEED, grupo }, null)
+    await createEntry(store, { password: 'the same', sistema: `s${i + 1}`, usuario: `u of ${grupo}`, otp: SEED, grupo },
+      null)
     if (isDeleted) await deleteEntry(store, i + 1, null)
   }
   return started
@@ -55,7 +56,8 @@ async function tokenFor({ service }: Started, groups: Groups): Promise<string> {
 /** Its entry was in sight, and the service waits for its body: the returned function sends that. */
 async function beginUpdate(t: TestContext, url: string, id: number, token: string): Promise<() => Promise<RawAnswer>> {
   const body = '{"usuario":"late"}'
-  const request = message('POST', `/api/updatePassword/${id}`, body, [`Authorization: Bearer ${token}`, 'Expect: 100-continue'])
+  const request = message('POST', `/api/updatePassword/${id}`, body,
+    [`Authorization: Bearer ${token}`, 'Expect: 100-continue'])
   const client = await connectRaw(t, url)
   await client.send(request.subarray(0, -body.length))
   assert.equal((await client.answer()).status, 100)
@@ -81,7 +83,8 @@ for (const groups of GROUPS) {
     const all = await tokenFor(service, undefined)
     const versionOf = async (id: number): Promise<number> =>
       (await call(t, url, 'GET', `/api/historyPassword/${id}`, { token: all })).json.history?.at(-1).version ?? 1
-    const paths = (await call(t, url, 'GET', '/openapi.json')).json.paths as { [path: string]: { [method: string]: any } }
+    const paths = (await call(t, url, 'GET',
+      '/openapi.json')).json.paths as { [path: string]: { [method: string]: any } }
     const withId = Object.entries(paths).filter(([path]) => path.includes('{id}'))
       .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId as string))
     assert.deepEqual(withId.filter(name => !OF_LISTS.includes(name)).sort(), Object.keys(OF_ONE).sort())
@@ -120,7 +123,8 @@ for (const groups of GROUPS) {
     const inSight = (isDeleted: boolean): number[] => ENTRIES.flatMap(([grupo, is], i) =>
       is === isDeleted && sees(groups, grupo) ? [i + 1] : [])
     const ask = async (): Promise<readonly RawAnswer[]> =>
-      Promise.all(Object.keys(LISTS).map(path => call(t, url, 'GET', path, { token, fields: ['Accept-Encoding: gzip'] })))
+      Promise.all(Object.keys(LISTS).map(path => call(t, url, 'GET', path,
+        { token, fields: ['Accept-Encoding: gzip'] })))
     const first = await ask()
     for (const [i, idsIn] of Object.values(LISTS).entries()) {
       const ids = [...idsIn(first[i]!.json)].sort((a, b) => a - b)
@@ -146,16 +150,20 @@ test('whatever else is right or wrong with a request, an entry out of sight is a
   const json = 'Content-Type: application/json'
   const bodies: readonly (readonly [string | undefined, readonly string[]])[] = [
     [undefined, []], ['{}', [json]], ['{"usuario":7}', [json]], ['{"usuario":"v"', [json]], ['{"grupo":"a"}', [json]],
-    ['{"grupo":"b"}', [json]], ['x'.repeat(100_000), [json]], ['usuario=v', ['Content-Type: application/x-www-form-urlencoded']],
-    ['{}', [json, 'Content-Encoding: gzip']], ['{}', [json, 'If-Match: *']], ['{}', [json, 'If-Match: "']], ['{}', [json, 'If-Match: "a", *']]
+    ['{"grupo":"b"}', [json]], ['x'.repeat(100_000), [json]],
+    ['usuario=v', ['Content-Type: application/x-www-form-urlencoded']],
+    ['{}', [json, 'Content-Encoding: gzip']], ['{}', [json, 'If-Match: *']], ['{}', [json, 'If-Match: "']],
+    ['{}', [json, 'If-Match: "a", *']]
   ]
   for (const [operation, [method, path]] of Object.entries(OF_ONE)) {
     for (const verb of method === 'GET' ? ['GET', 'HEAD', 'POST', 'OPTIONS'] : ['POST', 'GET', 'PUT', 'OPTIONS']) {
       for (const [body, fields] of bodies) {
-        const ask = (id: number): Promise<RawAnswer> => call(t, service.url, verb, `${path}${id}`, { token, body, fields })
+        const ask = (id: number): Promise<RawAnswer> =>
+          call(t, service.url, verb, `${path}${id}`, { token, body, fields })
         const unknown = whole(await ask(UNKNOWN))
         for (const id of [2, 3, 5, 6]) {
-          assert.deepEqual(whole(await ask(id)), unknown, `${verb} ${operation} ${id} ${JSON.stringify([body?.slice(0, 20), fields])}`)
+          assert.deepEqual(whole(await ask(id)), unknown,
+            `${verb} ${operation} ${id} ${JSON.stringify([body?.slice(0, 20), fields])}`)
         }
       }
     }
@@ -164,7 +172,8 @@ test('whatever else is right or wrong with a request, an entry out of sight is a
 
 test('two callers with the same groups in another order, and others between them, get what is theirs', async t => {
   const service = await started(t)
-  const rows = [[['a', 'b'], [1, 2]], [['b'], [2]], [['b', 'a'], [1, 2]], [['c'], [7]], [undefined, [1, 2, 3, 7]], [[], []]] as const
+  const rows = [[['a', 'b'], [1, 2]], [['b'], [2]], [['b', 'a'], [1, 2]], [['c'], [7]], [undefined, [1, 2, 3, 7]],
+    [[], []]] as const
   const tokens = await Promise.all(rows.map(([groups]) => tokenFor(service, groups)))
   for (let round = 0; round < 3; round++) {
     for (const path of ['/api/listPassword', '/api/listEntries']) {
@@ -192,7 +201,8 @@ test('moves beside reads, changes and lists: whoever sees one group gets an entr
   const service = await started(t)
   const { url, service: { store } } = service
   const [token, all] = [await tokenFor(service, ['a']), await tokenFor(service, undefined)]
-  const move = (grupo: string): Promise<RawAnswer> => call(t, url, 'POST', '/api/updatePassword/1', { token: all, body: { grupo } })
+  const move = (grupo: string): Promise<RawAnswer> => call(t, url, 'POST', '/api/updatePassword/1',
+    { token: all, body: { grupo } })
   for (let round = 0; round < 40; round++) {
     const isOut = round % 2 === 0
     const [, got, changed, list] = await Promise.all([
@@ -205,7 +215,8 @@ test('moves beside reads, changes and lists: whoever sees one group gets an entr
     if (changed.status === 200) assert.equal(changed.json.password.grupo, 'a')
     else assert.equal(changed.status, 404)
     assert.ok(list.status === 404 || list.json.every(({ grupo }: { grupo: string }) => grupo === 'a'))
-    assert.equal((await call(t, url, 'GET', '/api/getPassword/1', { token })).status, isOut ? 404 : 200, 'once the move is answered')
+    assert.equal((await call(t, url, 'GET', '/api/getPassword/1', { token })).status, isOut ? 404 : 200,
+      'once the move is answered')
     assert.equal(store.state.entries.get(1)?.usuario === `u${round}`, changed.status === 200)
   }
 })
@@ -214,7 +225,8 @@ test('a user who is confined sees less from the next request on, with every toke
   const service = await started(t)
   const { url, service: { accounts } } = service
   const [token, own] = [await tokenFor(service, undefined), await tokenFor(service, ['a', 'b'])]
-  const seen = async (token: string): Promise<readonly number[]> => LISTS['/api/listPassword']!((await call(t, url, 'GET', '/api/listPassword', { token })).json)
+  const seen = async (token: string): Promise<readonly number[]> =>
+    LISTS['/api/listPassword']!((await call(t, url, 'GET', '/api/listPassword', { token })).json)
   assert.deepEqual([await seen(token), await seen(own)], [[1, 2, 3, 7], [1, 2]])
   const late = await beginUpdate(t, url, 2, token)
   await accounts!.changeUser(ANA, undefined, undefined, ['a'])
@@ -231,13 +243,15 @@ test('§4.3 creating over HTTP: in the only group, or with the sentence of the f
   const rows: readonly (readonly [Groups, string | undefined, string | undefined | object])[] = [
     [undefined, undefined, undefined], [['a'], undefined, 'a'], [['a', 'b'], undefined, oneOf('a, b')],
     [['a', 'b'], 'B', 'b'], [['a', 'b'], 'c', oneOf('a, b')], [['a'], 'nobody has it', oneOf('a')],
-    [['a'], 'a,b', { grupo: ['The grupo field must be a name of 1 to 64 characters on one line, without commas, @, * and invisible characters.'] }]
+    [['a'], 'a,b', { grupo: ['The grupo field must be a name of 1 to 64 characters on one line, without commas, @, * ' +
+      'and invisible characters.'] }]
   ]
   for (const [groups, grupo, expected] of rows) {
     const token = await tokenFor(service, groups)
     const answer = await call(t, service.url, 'POST', '/api/createPassword', { token, body: { ...fields, grupo } })
     const what = JSON.stringify([groups, grupo])
-    if (typeof expected === 'object') assert.deepEqual([answer.status, answer.json], [400, { message: 'Invalid data', errors: expected, status: 400 }], what)
+    if (typeof expected === 'object') assert.deepEqual([answer.status, answer.json],
+      [400, { message: 'Invalid data', errors: expected, status: 400 }], what)
     else {
       const made = await call(t, service.url, 'GET', answer.headers['location']!, { token })
       assert.deepEqual([answer.status, made.json.passwords.grupo], [200, expected], what)
@@ -248,8 +262,10 @@ test('§4.3 creating over HTTP: in the only group, or with the sentence of the f
 test('a move takes the ability to delete, too; the same group in another spelling is no move', async t => {
   const service = await started(t)
   const { token } = (await service.service.accounts!.issue(ANA, ['password:update', 'password:read'], undefined))!
-  const ask = async (body: object): Promise<number> => (await call(t, service.url, 'POST', '/api/updatePassword/1', { token, body })).status
-  assert.deepEqual([await ask({ grupo: 'b' }), await ask({ grupo: '' }), await ask({ grupo: ' A' }), await ask({ usuario: 'v' })],
+  const ask = async (body: object): Promise<number> => (await call(t, service.url, 'POST', '/api/updatePassword/1',
+    { token, body })).status
+  assert.deepEqual([await ask({ grupo: 'b' }), await ask({ grupo: '' }), await ask({ grupo: ' A' }),
+    await ask({ usuario: 'v' })],
     [403, 403, 200, 200])
 })
 
@@ -272,7 +288,8 @@ test('the history of an entry that came from a group out of sight shows its stat
     former.push((await call(t, url, 'GET', `/api/formerPassword/2/${version}`, { token })).json.fields ?? {})
   }
   assert.deepEqual(former.map((fields: any) => [fields.password, fields.usuario, fields.url, fields.grupo]), [
-    ['of c alone', 'since', 'back', 'a'], [], [], [undefined, 'since'], ['when it came', 'u of b', undefined, 'a'], [], [], []
+    ['of c alone', 'since', 'back', 'a'], [], [], [undefined, 'since'], ['when it came', 'u of b', undefined, 'a'], [],
+    [], []
   ].map(row => [row[0], row[1], row[2], row[3]]))
   for (const { change, by, fields } of history) if (change === 'unseen') assert.deepEqual([by, fields], [null, []])
   assert.ok(!JSON.stringify(former).includes('of b alone'))
@@ -302,7 +319,8 @@ test('the counts of /metrics are about all entries, so a token with groups is no
 test('a login is answered with the groups of its user, and an empty list is written', async t => {
   const service = await started(t)
   const login = async (): Promise<any> =>
-    (await call(t, service.url, 'POST', '/api/login', { body: { email: ANA, password: 'correct horse battery staple' } })).json.user
+    (await call(t, service.url, 'POST', '/api/login', { body: { email: ANA,
+      password: 'correct horse battery staple' } })).json.user
   for (const groups of [null, [], ['a', 'b']]) {
     await service.service.accounts!.changeUser(ANA, undefined, undefined, groups)
     assert.deepEqual((await login()).groups, groups ?? undefined)

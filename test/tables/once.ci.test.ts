@@ -45,7 +45,8 @@ const ACTS: { readonly [what: string]: Row } = {
   'a backup': { act: commanded('journal backup FOLDER/../backup.jsonl') },
   'a rotation': { act: commanded('key rotate') }
 }
-const IMPORT = Array.from({ length: 3 }, (_, n) => JSON.stringify({ password: `i${n}`, sistema: 's', usuario: `i${n}`, status: 1 }) + '\n').join('')
+const IMPORT = Array.from({ length: 3 }, (_, n) => JSON.stringify({ password: `i${n}`, sistema: 's', usuario: `i${n}`,
+  status: 1 }) + '\n').join('')
 
 async function listed(t: Scope, { url, token }: Service): Promise<any[]> {
   const { status, json } = await call(t, url, 'GET', '/api/listPassword', { token })
@@ -54,7 +55,8 @@ async function listed(t: Scope, { url, token }: Service): Promise<any[]> {
 }
 
 /** Holds the entries against those before, an act that may or must have been done, and what was acknowledged since. */
-function assertEntries(entries: readonly any[], { makes = 0, changes }: Row, isDone: boolean | undefined, added: number, what: string): boolean {
+function assertEntries(entries: readonly any[], { makes = 0, changes }: Row, isDone: boolean | undefined, added: number,
+  what: string): boolean {
   const made = entries.length - 3 - added
   const isMade = makes === 0 ? entries[0]?.usuario === changes : made === makes
   assert.ok(made === makes || made === 0, `${what}: ${made} more entries`)
@@ -69,15 +71,18 @@ async function failsOnce(t: Scope, seed: string, token: string, row: Row, at: nu
   cpSync(seed, folder, { recursive: true })
   writeFileSync(join(home, 'import.jsonl'), IMPORT)
   const running = new Steps()
-  const service = { token, folder, url: (await startService(running, { auth: 'bearer', data: folder, 'extra-routes': 'on', 'login-limit': '0' })).url }
+  const service = { token, folder, url: (await startService(running,
+    { auth: 'bearer', data: folder, 'extra-routes': 'on', 'login-limit': '0' })).url }
   const disk = breakDisk(t, { at, code })
   const isDone = await row.act(t, service)
   const asked = disk.calls.length
   disk.heal()
   const what = `call ${at}, ${disk.failed}: ${code}`
-  const [health, create] = [await call(t, service.url, 'GET', '/healthz'), await call(t, service.url, 'POST', '/api/createPassword', { token, body: ENTRY })]
+  const [health, create] = [await call(t, service.url, 'GET', '/healthz'),
+    await call(t, service.url, 'POST', '/api/createPassword', { token, body: ENTRY })]
   // It says that it takes changes where it does, and that it does not where it does not.
-  assert.equal(health.status === 200, create.status === 200, `${what}: health is ${health.status} ${health.text}, a create ${create.status}`)
+  assert.equal(health.status === 200, create.status === 200,
+    `${what}: health is ${health.status} ${health.text}, a create ${create.status}`)
   const added = create.status === 200 ? 1 : 0
   const isMade = assertEntries(await listed(t, service), row, isDone, added, `${what}, while it runs`)
   if (disk.failed === undefined) assert.deepEqual([isDone, added], [true, 1], `${what}: nothing has failed`)
@@ -86,7 +91,8 @@ async function failsOnce(t: Scope, seed: string, token: string, row: Row, at: nu
     const again = { ...service, url: (await startService(scope, { auth: 'bearer', data: folder })).url }
     // What was answered 500 may be found after a restart.
     assertEntries(await listed(t, again), row, isMade || undefined, added, `${what}, after a restart`)
-    assert.equal((await call(t, again.url, 'POST', '/api/createPassword', { token, body: ENTRY })).status, 200, `${what}: changes after a restart`)
+    assert.equal((await call(t, again.url, 'POST', '/api/createPassword', { token, body: ENTRY })).status, 200,
+      `${what}: changes after a restart`)
     assert.deepEqual(readdirSync(folder).filter(name => name.endsWith('.part')), [], `${what}: a half of a file`)
   })
   return at <= asked
@@ -101,7 +107,8 @@ describe('each call on the disk fails once, and works again', () => {
         await within(async scope => {
           const started = await startProtected(scope, {})
           token = await tokenOf(started)
-          for (const usuario of ['a', 'b', 'c']) await call(scope, started.url, 'POST', '/api/createPassword', { token, body: { ...ENTRY, usuario } })
+          for (const usuario of ['a', 'b', 'c']) await call(scope, started.url, 'POST', '/api/createPassword',
+            { token, body: { ...ENTRY, usuario } })
           cpSync(started.folder, seed, { recursive: true, filter: path => !path.endsWith('.sock') })
         })
         for (let at = 1, hasFailed = true; hasFailed; at++) {

@@ -8,7 +8,8 @@ import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 
 /** By id, from 1. The first password of each stands in no other field. */
-const ENTRIES = [1, 2, 3].map(n => ({ password: `SECRET-${n}-ÑANDÚ`, sistema: `s${n}`, usuario: `u${n}`, notas: 'a note' }))
+const ENTRIES = [1, 2, 3].map(n => ({ password: `SECRET-${n}-ÑANDÚ`, sistema: `s${n}`, usuario: `u${n}`,
+  notas: 'a note' }))
 
 test('every answer that has a present password in it is sent to somebody who is recorded as knowing it', async t => {
   const started = await startProtected(t, { 'extra-routes': 'on', 'rate-limit': '0', 'login-limit': '0' })
@@ -19,24 +20,29 @@ test('every answer that has a present password in it is sent to somebody who is 
   const all = await tokenOf(started)
   const { paths } = (await call(t, url, 'GET', '/openapi.json')).json as { paths: Record<string, Record<string, any>> }
   const routes = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => ({ path, method: method.toUpperCase(), ability: one['x-ability'], one })))
+    Object.entries(methods).map(([method, one]) => ({ path, method: method.toUpperCase(), ability: one['x-ability'],
+      one })))
   const { history } = (await call(t, url, 'GET', '/api/historyPassword/1', { token: all })).json
   let seen = 0
   for (const { path, method, ability, one } of routes) {
     if (/log(in|out)$|changeOwnPassword$|endOwnSessions$/.test(path)) continue // they end the token
     const examples = one.requestBody?.content['application/json'].examples ?? {}
-    const bodies = path.startsWith('/api/updatePassword') ? [{}, { usuario: 'x' }] : Object.values<any>(examples).map(({ value }) => value)
+    const bodies = path.startsWith('/api/updatePassword') ? [{}, { usuario: 'x' }]
+      : Object.values<any>(examples).map(({ value }) => value)
     for (const id of path.includes('{id}') ? [1, 2, 3] : [0]) {
       const versions = path.includes('{version}') ? history.map(({ version }: { version: number }) => version) : [0]
       for (const version of versions) {
         for (const body of bodies.length === 0 ? [undefined] : bodies) {
           // A user of its own, who knows nothing yet.
           const email = `user${++seen}@example.org`
-          await accounts!.addUser(email, undefined, ability === undefined ? ['*'] : [ability], 'correct horse battery staple')
+          await accounts!.addUser(email, undefined, ability === undefined ? ['*'] : [ability],
+            'correct horse battery staple')
           const token = await tokenOf(started, email)
           const user = store.state.userOf(email)!.id
-          const passwords = [...store.state.entries.entries()].slice(0, ENTRIES.length).map(entry => [entry.id, entry.password] as const)
-          const { text } = await call(t, url, method, path.replace('{id}', `${id}`).replace('{version}', `${version}`), { token, body })
+          const passwords = [...store.state.entries.entries()].slice(0,
+            ENTRIES.length).map(entry => [entry.id, entry.password] as const)
+          const { text } = await call(t, url, method, path.replace('{id}', `${id}`).replace('{version}', `${version}`),
+            { token, body })
           const what = `${method} ${path}, ${id}`
           for (const [known, password] of passwords) {
             const isTold = text.includes(JSON.stringify(password))

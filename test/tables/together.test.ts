@@ -1,4 +1,7 @@
-/** What an answer holds when many changes share a write: its own change, and a tag that stands for that text and no other. */
+/**
+ * What an answer holds when many changes share a write: its own change, and a tag that stands for that text and no
+ * other.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
@@ -54,14 +57,17 @@ test('updates that share a write are each answered with what they have set, and 
       assert.equal(answer.status, 200)
       assert.equal(entry[FIELDS[n % 3]!], `${round} ${n}`, 'an answer holds what it has set')
       // Of the others, what was before, or what one that was decided before it has set.
-      for (const field of FIELDS) assert.ok([before[field], ...sent.map(one => one[field])].includes(entry[field]), `${field}: ${entry[field]}`)
+      for (const field of FIELDS) assert.ok([before[field], ...sent.map(one => one[field])].includes(entry[field]),
+        `${field}: ${entry[field]}`)
       if (answer.headers['etag'] === undefined) continue // another has followed at once
       const tag = tags.note(answer, entry)
       const isNow = JSON.stringify(entry) === JSON.stringify(last)
       const check = await ask('POST', '/api/updatePassword/1', {}, [`If-Match: ${tag}`])
-      assert.equal(check.status, isNow ? 200 : 412, `${round}: the tag of ${JSON.stringify(entry)}, now ${JSON.stringify(last)}`)
+      assert.equal(check.status, isNow ? 200 : 412,
+        `${round}: the tag of ${JSON.stringify(entry)}, now ${JSON.stringify(last)}`)
     }
-    assert.ok(seen.some(({ json }) => JSON.stringify(json.password) === JSON.stringify(last)), 'the last one holds what is there')
+    assert.ok(seen.some(({ json }) => JSON.stringify(json.password) === JSON.stringify(last)),
+      'the last one holds what is there')
     for (const id of [1, 2]) {
       const read = await ask('GET', `/api/getPassword/${id}`)
       tags.note(read, read.json.passwords)

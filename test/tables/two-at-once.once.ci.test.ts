@@ -1,5 +1,6 @@
 /**
- * Commands of the operator two at a time, beside clients that change entries: each is done, or refused by a sentence; no
+ * Commands of the operator two at a time, beside clients that change entries: each is done, or refused by a sentence;
+ * no
  * change that was acknowledged is lost, the journal is whole, and a restart shows what was served. And a command that
  * waits for a person keeps no service from its start.
  */
@@ -55,7 +56,8 @@ const COMMANDS: { readonly [name: string]: Row } = {
   init: { words: '' }
 }
 /** They touch no journal, or no journal that a service has. */
-const NOT_HERE = ['journal restore', 'journal salvage', 'journal copy', 'journal close', 'journal reopen', 'journal remove']
+const NOT_HERE = ['journal restore', 'journal salvage', 'journal copy', 'journal close', 'journal reopen',
+  'journal remove']
 
 test('the table knows every command', async () => {
   const commands = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat().map(({ name }) => name)
@@ -65,7 +67,8 @@ test('the table knows every command', async () => {
 
 test('every command beside each that stops the others, and beside itself: it is done or says why not, and nothing is lost', async t => {
   const home = freshFolder(t)
-  writeFileSync(join(home, 'import.jsonl'), `${JSON.stringify({ password: 'i', sistema: 's', usuario: 'i', status: 1 })}\n`)
+  writeFileSync(join(home, 'import.jsonl'), `${JSON.stringify({ password: 'i', sistema: 's', usuario: 'i',
+    status: 1 })}\n`)
   const started = await startProtected(t, FLAGS, { [ANA]: ['*'], 'bea@example.org': ['*'] })
   const { url, folder } = started
   const token = await tokenOf(started)
@@ -73,7 +76,8 @@ test('every command beside each that stops the others, and beside itself: it is 
   let serial = 0
   const create = async (): Promise<void> => {
     const usuario = `change ${++serial}`
-    const { status } = await call(t, url, 'POST', '/api/createPassword', { token, body: { password: 'p', sistema: 's', usuario } })
+    const { status } = await call(t, url, 'POST', '/api/createPassword',
+      { token, body: { password: 'p', sistema: 's', usuario } })
     // A change that waits too long for a rewriting is withdrawn.
     assert.ok(status === 200 || status === 503, `a change is answered ${status}`)
     if (status === 200) acknowledged.add(usuario)
@@ -92,7 +96,8 @@ test('every command beside each that stops the others, and beside itself: it is 
   const names = Object.keys(COMMANDS)
   const met = names.filter(name => COMMANDS[name]!.isMet === true)
   for (const [i, name] of names.entries()) {
-    for (const other of [...met.filter(one => names.indexOf(one) >= i || COMMANDS[name]!.isMet !== true), ...met.includes(name) ? [] : [name]]) {
+    for (const other of [...met.filter(one => names.indexOf(one) >= i || COMMANDS[name]!.isMet !== true),
+      ...met.includes(name) ? [] : [name]]) {
       await Promise.all([run(name), run(other), create(), create()])
     }
     await done(folder, 'journal verify')
@@ -101,7 +106,8 @@ test('every command beside each that stops the others, and beside itself: it is 
   const shown = await list(url)
   const users = new Map<string, number>()
   for (const { usuario } of JSON.parse(shown)) users.set(usuario, (users.get(usuario) ?? 0) + 1)
-  assert.deepEqual([...acknowledged].filter(usuario => users.get(usuario) !== 1), [], 'each that was acknowledged is there once')
+  assert.deepEqual([...acknowledged].filter(usuario => users.get(usuario) !== 1), [],
+    'each that was acknowledged is there once')
   await started.service.close()
   await within(async scope => {
     const again = await startService(scope, { ...FLAGS, data: folder })
@@ -112,8 +118,10 @@ test('every command beside each that stops the others, and beside itself: it is 
 /** Commands that wait for a person, and what they say then. */
 const WAITS: readonly (readonly [words: string, said: string])[] = [
   ['entry get 1 --clip', 'in the clipboard'], ['entry add --system a --user b --generate --clip', 'in the clipboard'],
-  ['entry edit 1 --generate --clip', 'in the clipboard'], ['entry add --system a --user b', 'password of the new entry: '], ['entry edit 1', 'password of entry 1 '],
-  ['entry purge 1', 'Type yes'], ['user add bea@example.org', 'or more): '], ['user password ana@example.org', 'or more): '],
+  ['entry edit 1 --generate --clip', 'in the clipboard'],
+  ['entry add --system a --user b', 'password of the new entry: '], ['entry edit 1', 'password of entry 1 '],
+  ['entry purge 1', 'Type yes'], ['user add bea@example.org', 'or more): '],
+  ['user password ana@example.org', 'or more): '],
   ['export --output HOME/export.jsonl', 'Type yes'], ['journal compact --drop-history', 'Type yes']
 ]
 
@@ -126,9 +134,11 @@ describe('a service starts while a command waits for a person', { concurrency: 3
       await done(folder, 'entry add --system s --user u --password-stdin', 'p')
       await done(folder, 'user add ana@example.org --password-stdin', PASSWORD)
       let status = 0
-      await atTerminal(folder, words.replace('HOME', home), [[said, 'MEANWHILE'], ['', '\x03']], undefined, () => within(async scope => {
+      await atTerminal(folder, words.replace('HOME', home), [[said, 'MEANWHILE'], ['', '\x03']], undefined, () =>
+        within(async scope => {
         const { url } = await startService(scope, { data: folder })
-        status = (await call(scope, url, 'POST', '/api/createPassword', { body: { password: 'p', sistema: 's', usuario: 'u' } })).status
+        status = (await call(scope, url, 'POST', '/api/createPassword',
+          { body: { password: 'p', sistema: 's', usuario: 'u' } })).status
       }))
       assert.equal(status, 200)
     })

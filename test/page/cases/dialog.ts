@@ -1,8 +1,8 @@
 /** The dialogs of an entry: to look at it, to create and to change it. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, documentOf, edit, entries, EVERYWHERE, focus, holdAnswers, inBrowser, isEditing, keepCopies, openService, pass, sendEntry,
-  textOf, until, valueOf, view
+  CHROMIUM, documentOf, edit, entries, EVERYWHERE, focus, holdAnswers, inBrowser, isEditing, keepCopies, loadAgain,
+  openService, pass, sendEntry, textOf, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 import { updateEntry } from '../../../src/store/commands.ts'
@@ -11,7 +11,8 @@ inBrowser('what is missing or refused is said at its field, and keeps what was t
   const { browser, service } = await openService(t)
   await browser.click('#create')
   await browser.click('#editor .main')
-  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#editor .fault')].map(one => one.textContent).filter(text => text !== '')"),
+  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#editor .fault')].map(one => " +
+    "one.textContent).filter(text => text !== '')"),
     Array(3).fill('Este campo es obligatorio.'))
   assert.equal(await focus(browser), 'textbox: Sistema')
   const faults = await browser.run("return document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent")
@@ -20,7 +21,8 @@ inBrowser('what is missing or refused is said at its field, and keeps what was t
   await browser.fill('#usuario', 'u')
   await browser.fill('#password', 'p'.repeat(70_000))
   await browser.click('#editor .main')
-  await browser.until("return document.getElementById('password-fault').textContent === 'Demasiado larga para el servicio.'")
+  await browser.until("return document.getElementById('password-fault').textContent === 'Demasiado larga para el " +
+    "servicio.'")
   assert.equal(await valueOf(browser, 'sistema'), 's')
   assert.equal(service.store.state.entries.active, 8)
 })
@@ -60,7 +62,8 @@ inBrowser('the generator keeps its options in the address, never a password', EV
   assert.match(await textOf(browser, '.field:has(#password)'), /Fuerte/)
   await browser.run("document.querySelector('input[value=capital]').click()")
   await browser.run("document.querySelector('input[value=digit]').click()")
-  await browser.until("return /[A-Z]/.test(document.getElementById('password').value) && /\\d/.test(document.getElementById('password').value)")
+  await browser.until("return /[A-Z]/.test(document.getElementById('password').value) && " +
+    "/\\d/.test(document.getElementById('password').value)")
   const phrase = await valueOf(browser, 'password')
   assert.ok(!(await browser.run<string>('return location.href')).includes(phrase))
   await browser.press(KEYS.escape)
@@ -68,7 +71,8 @@ inBrowser('the generator keeps its options in the address, never a password', EV
   await browser.reload()
   await browser.click('#create')
   await browser.click('#generate')
-  await browser.until("return /[A-Z]/.test(document.getElementById('password').value) && /-/.test(document.getElementById('password').value)")
+  await browser.until("return /[A-Z]/.test(document.getElementById('password').value) && " +
+    "/-/.test(document.getElementById('password').value)")
   const first = await valueOf(browser, 'password')
   await browser.click('#generate')
   await browser.until("return document.getElementById('password').value !== arguments[0]", first)
@@ -94,7 +98,8 @@ inBrowser('a generated password is in the field at once, and the first Enter or 
 inBrowser('a password that is shown hides itself, in the dialog and in the editor; nothing is asked for before', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await view(browser, 'Banco Central')
-  assert.ok(!(await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => one.name)")).some(name => name.includes('getPassword')))
+  assert.ok(!(await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => " +
+    "one.name)")).some(name => name.includes('getPassword')))
   await browser.run(`window.seen = 0
     new MutationObserver(() => { if (/v7#Kq/.test(document.body.textContent)) seen++ }).observe(document.body, { subtree: true, childList: true, characterData: true })`)
   await browser.click('#view-password .icon')
@@ -118,12 +123,14 @@ inBrowser('address and notes are created, found, shown when asked for, changed a
   await sendEntry(browser, 'Banco')
   await browser.until("return document.querySelectorAll('#rows .row').length === 2")
   assert.deepEqual({ ...service.store.state.entries.get(2) }, {
-    id: 2, password: 'password', sistema: 'Banco', usuario: 'usuario', url: 'https://bank.example.com/login', notas: 'PIN 4711\nsecond line', status: 1
+    id: 2, password: 'password', sistema: 'Banco', usuario: 'usuario', url: 'https://bank.example.com/login',
+    notas: 'PIN 4711\nsecond line', status: 1
   })
-  await browser.click('#refresh')
+  await loadAgain(browser)
   await browser.fill('#query', 'bank.example')
   await view(browser, 'Banco')
-  assert.equal(await browser.run("return document.querySelector('#view-url a')?.href"), 'https://bank.example.com/login')
+  assert.equal(await browser.run("return document.querySelector('#view-url a')?.href"),
+    'https://bank.example.com/login')
   assert.doesNotMatch(await documentOf(browser), /PIN 4711/)
   await browser.click('#view-notes button')
   await browser.until("return document.querySelector('#view-notes .code').textContent === 'PIN 4711\\nsecond line'")
@@ -140,7 +147,8 @@ inBrowser('address and notes are created, found, shown when asked for, changed a
   await browser.until("return document.getElementById('editor') === null")
   await browser.fill('#query', '')
   await view(browser, 'Banco')
-  assert.equal(await browser.run("return document.querySelector('#view-url a')"), null, 'only http and https are opened')
+  assert.equal(await browser.run("return document.querySelector('#view-url a')"), null,
+    'only http and https are opened')
 })
 
 inBrowser('an entry of the contract\'s fields alone is sent with them alone', CHROMIUM, async t => {
@@ -166,13 +174,14 @@ inBrowser('a secret is shown with look-alikes, spaces and what cannot be seen ma
   await browser.click('#view-password .icon')
   await browser.find('#viewer .revealed')
   assert.deepEqual(await browser.run(`return ['space', 'digit', 'foreign', 'symbol', 'unseeable'].map(kind =>
-    [...document.querySelectorAll('#viewer .' + kind)].map(one => one.textContent).join(''))`), ['   ', '01', '\u0430', '|', 'U+202E'])
+    [...document.querySelectorAll('#viewer .' + kind)].map(one => one.textContent).join(''))`),
+      ['   ', '01', '\u0430', '|', 'U+202E'])
 })
 
 inBrowser('a space is marked by a ground as high as the line, and by no character that it could be; notes have no marks', CHROMIUM, async t => {
   const { browser, service } = await openService(t, {}, entries(['AAA', 'ana', 'a b_c']))
   await updateEntry(service.store, 1, { notas: 'one two 3 _ 4' }, null)
-  await browser.click('#refresh')
+  await loadAgain(browser)
   await view(browser, 'AAA')
   await browser.click('#view-password .icon')
   await browser.find('#viewer .revealed')
@@ -191,7 +200,7 @@ inBrowser('a space is marked by a ground as high as the line, and by no characte
 inBrowser('notes have a row only if there are some, and are copied; in the editor they are hidden until asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await updateEntry(service.store, 1, { notas: 'PIN of the door: 4711' }, null)
-  await browser.click('#refresh')
+  await loadAgain(browser)
   await view(browser, 'Banco Central')
   assert.equal(await browser.run("return document.getElementById('view-notes')"), null)
   await browser.press(KEYS.escape)
@@ -215,7 +224,8 @@ inBrowser('what a dialog has shown is not held after it is closed', CHROMIUM, as
   const { browser } = await openService(t)
   await view(browser, 'Banco Central')
   await browser.click('#view-password .icon')
-  await browser.until("return document.querySelector('#viewer .revealed') !== null") // a driver would hold what it finds
+  // a driver would hold what it finds
+  await browser.until("return document.querySelector('#viewer .revealed') !== null")
   await browser.run("window.shown = new WeakRef(document.querySelector('#view-password .code'))")
   await browser.press(KEYS.escape)
   await browser.until("return document.getElementById('viewer') === null")

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import { deleteEntry, updateEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, openProtected, openService, remove, rowOf, systems,
+  CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, openProtected, openService, remove,
+  rowOf, systems,
   textOf, until, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
@@ -93,7 +94,8 @@ inBrowser('the password of the user is changed, and the new one asked for', CHRO
   await browser.until("return /actual no es correcta/.test(document.getElementById('current-fault').textContent)")
   await browser.fill('#current', PASSWORD)
   await browser.click('#own .main')
-  await browser.until("return document.getElementById('login-note')?.textContent === 'Tu contraseña ha cambiado. Entra con la nueva.'")
+  await browser.until("return document.getElementById('login-note')?.textContent === 'Tu contraseña ha cambiado. " +
+    "Entra con la nueva.'")
   assert.equal(service.accounts!.tokens().length, 0)
   await logIn(browser, ANA, 'another long password')
 })
@@ -108,13 +110,15 @@ inBrowser('a new password that the service refuses is refused in the page\'s lan
   await browser.click('.field:has(#fresh) .icon')
   assert.equal(await browser.run("return document.getElementById('fresh').type"), 'text')
   await browser.click('#own .main')
-  await browser.until("return document.getElementById('fresh-fault').textContent === 'Necesita al menos 12 caracteres.'")
+  await browser.until("return document.getElementById('fresh-fault').textContent === 'Necesita al menos 12 " +
+    "caracteres.'")
 })
 
 inBrowser('the sessions of the account are listed, this one is marked, and all others are ended', CHROMIUM, async t => {
   const { browser, service, url } = await openProtected(t)
   for (let i = 0; i < 2; i++) {
-    await fetch(`${url}/api/login`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ email: ANA, password: PASSWORD }) })
+    await fetch(`${url}/api/login`, { method: 'POST', headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ email: ANA, password: PASSWORD }) })
   }
   await logIn(browser)
   assert.equal(service.accounts!.tokens().length, 3)
@@ -140,11 +144,14 @@ inBrowser('a one-time code is set in the editor, shown with its seconds, copied 
   await keepCopies(browser)
   await browser.click(`${row} [data-act=copyCode]`)
   await browser.until('return /^\\d{6}$/.test(copied[0])')
-  assert.equal(await browser.run("return document.querySelectorAll('#rows [data-act=copyCode]').length"), 1, 'only where there is one')
+  assert.equal(await browser.run("return document.querySelectorAll('#rows [data-act=copyCode]').length"), 1,
+    'only where there is one')
   await view(browser, 'Correo')
   await browser.click('#view-code .icon')
-  await browser.until("return /^\\d{3} \\d{3}$/.test(document.querySelector('#view-code .revealed .code')?.textContent)")
-  assert.match(await browser.run<string>("return document.querySelector('#view-code .ring').ariaLabel"), /^Quedan \d+ s$/)
+  await browser.until("return /^\\d{3} \\d{3}$/.test(document.querySelector('#view-code .revealed " +
+    ".code')?.textContent)")
+  assert.match(await browser.run<string>("return document.querySelector('#view-code .ring').ariaLabel"),
+    /^Quedan \d+ s$/)
   assert.doesNotMatch(await documentOf(browser), /GEZDGNBVGY3TQOJQ/)
   await browser.click('#viewer .end .main')
   await browser.find('#replace-code')
@@ -166,13 +173,16 @@ inBrowser('the group of an entry is offered where there are groups, filtered by,
   await browser.press(KEYS.escape)
   await updateEntry(service.store, 2, { grupo: 'Finanzas' }, null)
   await browser.click('#refresh')
-  await browser.until("return [...document.getElementById('filter')?.options ?? []].some(one => one.text === 'Finanzas')")
+  await browser.until("return [...document.getElementById('filter')?.options ?? []].some(one => one.text === " +
+    "'Finanzas')")
   await edit(browser, 'Correo')
-  assert.deepEqual(await browser.run("return [...document.getElementById('grupo').list.options].map(one => one.value)"), ['Finanzas'])
+  assert.deepEqual(await browser.run("return [...document.getElementById('grupo').list.options].map(one => one.value)"),
+    ['Finanzas'])
   await browser.fill('#grupo', 'Finanzas')
   await browser.press(KEYS.enter)
   await until(() => service.store.state.entries.get(1)?.grupo === 'Finanzas')
   await browser.until("return document.getElementById('editor') === null")
-  await browser.run("const filter = document.getElementById('filter'); filter.value = 'group Finanzas'; filter.dispatchEvent(new Event('change'))")
+  await browser.run("const filter = document.getElementById('filter'); filter.value = 'group Finanzas'; " +
+    "filter.dispatchEvent(new Event('change'))")
   assert.deepEqual(await systems(browser), ['Banco Central', 'Correo'])
 })

@@ -30,7 +30,8 @@ inBrowser('the status of a proxy\'s page is not the service\'s word, but its lim
     [404, /^Algo ha fallado. Respuesta: HTTP 404/], [200, /^Algo ha fallado. Respuesta: HTTP 200/]
   ] as const) {
     await browser.run(`const [status] = arguments
-      window.fetch = async () => new Response('<html>no JSON</html>', { status, headers: { 'Retry-After': '20' } })`, status)
+      window.fetch = async () => new Response('<html>no JSON</html>', { status, headers: { 'Retry-After': '20' } })`,
+        status)
     await browser.click(`${row} [data-act=edit]`)
     await browser.until("return document.querySelector('.message')")
     assert.match(await textOf(browser, '.message span'), said)
@@ -52,7 +53,8 @@ inBrowser('a page that finds no service says so, and asks again', CHROMIUM, asyn
 })
 
 /** Makes the next requests for an operation fail: after the service has done it, or before. */
-const lose = (browser: Browser, operation: string, isDone: boolean, times: number = 1): Promise<unknown> => browser.run(`
+const lose = (browser: Browser, operation: string, isDone: boolean, times: number = 1): Promise<unknown> =>
+  browser.run(`
   const [operation, isDone] = arguments, real = window.fetch
   let left = arguments[2]
   window.fetch = async (url, init) => {
@@ -66,11 +68,13 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
   await lose(browser, 'createPassword', true)
   await createEntry(browser)
   await pass(browser, 1_000)
-  await browser.until("return document.getElementById('editor') === null && document.querySelectorAll('#rows .row').length === 9")
+  await browser.until("return document.getElementById('editor') === null && document.querySelectorAll('#rows " +
+    ".row').length === 9")
   await lose(browser, 'createPassword', false)
   await createEntry(browser)
   await pass(browser, 1_000)
-  await browser.until("return /No se ha guardado. Puedes guardar de nuevo/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.until("return /No se ha guardado. Puedes guardar de nuevo/.test(document.querySelector('#editor " +
+    ".alert').textContent)")
   await browser.press(KEYS.enter)
   await until(() => service.store.state.entries.active === 10)
 })
@@ -110,7 +114,8 @@ inBrowser('503 asks to wait in the form, and long work is shown', CHROMIUM, asyn
   const { browser, service } = await openService(t)
   Object.assign(service.store, { commit: () => Promise.reject(new Failure('queue-full', 'full')) })
   await createEntry(browser)
-  await browser.until("return /^El servicio está ocupado. Espera 1 s/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.until("return /^El servicio está ocupado. Espera 1 s/.test(document.querySelector('#editor " +
+    ".alert').textContent)")
   assert.equal(await valueOf(browser, 'sistema'), 'sistema')
   await browser.press(KEYS.escape)
   await browser.click('#confirm .danger')
@@ -121,6 +126,7 @@ inBrowser('503 asks to wait in the form, and long work is shown', CHROMIUM, asyn
   assert.deepEqual(await browser.run(`return [document.getElementById('refresh').ariaBusy, document.querySelector(arguments[0]).ariaBusy]`,
     `${row} [data-act=edit]`), ['true', 'true'])
   await release(2)
-  await browser.until("return document.getElementById('editor')?.open && document.getElementById('refresh').ariaBusy === null")
+  await browser.until("return document.getElementById('editor')?.open && document.getElementById('refresh').ariaBusy " +
+    "=== null")
   assert.ok(await isEditing(browser))
 })

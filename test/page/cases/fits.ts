@@ -1,4 +1,6 @@
-/** Every bar, row and dialog, measured: no text is cut that has no more room to ask for, and nothing lies over another. */
+/**
+ * Every bar, row and dialog, measured: no text is cut that has no more room to ask for, and nothing lies over another.
+ */
 import assert from 'node:assert/strict'
 import { updateEntry } from '../../../src/store/commands.ts'
 import { ANA } from '../../support/accounts.ts'
@@ -57,8 +59,10 @@ const setLanguage = (browser: Browser, language: string): Promise<unknown> =>
   browser.run("document.querySelector(`#menu [data-language=${arguments[0]}]`).click()", language)
 
 const rows = entries(
-  ['Correo', 'ana@example.org', 'same-password'], ['Banco Central de la Comunidad Autónoma, sede electrónica y registro', 'ana.garcia', 'same-password'],
-  ['https://intranet.administracion.example.org/acceso/personal', 'un.nombre.de.usuario.muy.largo@example.org', 'R0uter!2026'],
+  ['Correo', 'ana@example.org', 'same-password'],
+  ['Banco Central de la Comunidad Autónoma, sede electrónica y registro', 'ana.garcia', 'same-password'],
+  ['https://intranet.administracion.example.org/acceso/personal', 'un.nombre.de.usuario.muy.largo@example.org',
+    'R0uter!2026'],
   ['Biblioteca municipal de Santiago de Compostela y alrededores', '0042', 'lectora']
 )
 

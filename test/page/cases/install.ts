@@ -57,7 +57,8 @@ inBrowser('below the prefix of an embedder the page and the description work, wi
     await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
     await browser.find('#editor')
   }
-  const description = await (await fetch(`${base}/openapi.json`)).json() as { servers: { url: string }[], paths: object }
+  const description = await (await fetch(`${base}/openapi.json`)).json() as { servers: { url: string }[],
+    paths: object }
   const [path = ''] = Object.keys(description.paths)
   const url = new URL(`${description.servers[0]!.url}${path}`, `${base}/openapi.json`)
   assert.equal((await fetch(url)).status, 200, String(url))

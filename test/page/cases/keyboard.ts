@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { deleteEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, told, until, valueOf, view
+  CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, told, until, valueOf,
+  view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -49,7 +50,8 @@ inBrowser('in the list, the arrow keys go from row to row and from column to col
   await browser.click('#refresh')
   await browser.until("return !document.getElementById('rows').textContent.includes('Ágora')")
   for (let i = 0; i < 4; i++) await browser.press(KEYS.tab)
-  assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('.system bdi').textContent"), 'Nómina',
+  assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('.system " +
+    "bdi').textContent"), 'Nómina',
     'and stays with its entry')
 })
 
@@ -63,7 +65,8 @@ inBrowser('an entry is made, looked at, changed and deleted by keyboard alone', 
   assert.equal(await focus(browser), 'rowheader: Correo', 'the focus is on what was created')
   await browser.press(KEYS.enter)
   await browser.until("return document.getElementById('viewer')?.open")
-  assert.equal(await browser.run("return document.getElementById('spoken').textContent"), 'Abrir Correo', 'Enter is announced')
+  assert.equal(await browser.run("return document.getElementById('spoken').textContent"), 'Abrir Correo',
+    'Enter is announced')
   assert.equal(await focus(browser), 'button: Copiar la contraseña', 'what a person comes for')
   await browser.run("document.querySelector('#viewer [data-act=edit]').focus()")
   await browser.press(KEYS.enter)
@@ -83,7 +86,8 @@ inBrowser('the dialogs have names, keep the focus, give it back, and say what is
   await browser.click('#generate')
   for (let i = 0; i < 24; i++) {
     await browser.press(KEYS.tab)
-    const inside = await browser.run("const { activeElement: at } = document; return at === document.body || at.closest('#editor') !== null")
+    const inside = await browser.run("const { activeElement: at } = document; return at === document.body || " +
+      "at.closest('#editor') !== null")
     assert.ok(inside)
   }
   const nameless = await browser.run<string[]>(`return [...document.querySelectorAll('#editor :is(input, textarea, button)')]

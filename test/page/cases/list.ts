@@ -29,10 +29,13 @@ inBrowser('an empty service says so, and that it is open; its first entry is cre
 })
 
 inBrowser('the list is asked for without secrets, and revalidated when the page is looked at again', CHROMIUM, async t => {
-  const { browser, service } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'], ['Tres', 'eva', 'x']))
-  const asked = await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => one.name).filter(name => name.includes('/api/'))")
+  const { browser, service } = await openService(t, {},
+    entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'], ['Tres', 'eva', 'x']))
+  const asked = await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => " +
+    "one.name).filter(name => name.includes('/api/'))")
   assert.deepEqual(asked.map(name => name.split('/').at(-1)), ['listEntries'])
-  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows .badge')].map(one => one.innerText)"), ['Igual que otra', 'Igual que otra'])
+  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows .badge')].map(one => one.innerText)"),
+    ['Igual que otra', 'Igual que otra'])
   await browser.run(`const real = window.fetch
     window.answers = []
     window.fetch = async (...asked) => { const answer = await real(...asked); answers.push(answer.status); return answer }`)
@@ -46,25 +49,31 @@ inBrowser('the list is asked for without secrets, and revalidated when the page 
 })
 
 inBrowser('a click on "Same as" shows these alone, and "All" shows all again', CHROMIUM, async t => {
-  const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'], ['Tres', 'eva', 'x']))
-  assert.equal(await browser.run("return document.getElementById('filter').options.length"), 2, 'all, and what there is to filter')
+  const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'],
+    ['Tres', 'eva', 'x']))
+  assert.equal(await browser.run("return document.getElementById('filter').options.length"), 2,
+    'all, and what there is to filter')
   await browser.click('#rows .badge')
   assert.deepEqual(await systems(browser), ['Dos', 'Uno'])
   assert.equal(await textOf(browser, '#count'), '2 de 3 entradas')
   assert.equal(await browser.run("return document.getElementById('viewer')"), null)
-  await browser.run("const filter = document.getElementById('filter'); filter.value = ''; filter.dispatchEvent(new Event('change'))")
+  await browser.run("const filter = document.getElementById('filter'); filter.value = ''; filter.dispatchEvent(new " +
+    "Event('change'))")
   assert.equal((await systems(browser)).length, 3)
   await browser.resize(390, 700)
-  assert.ok(await browser.run<number>("return document.querySelector('.row:has(.badge) .user').getBoundingClientRect().width") > 20, 'the user is seen on a phone')
+  assert.ok(await browser.run<number>("return document.querySelector('.row:has(.badge) " +
+    ".user').getBoundingClientRect().width") > 20, 'the user is seen on a phone')
 })
 
 inBrowser('the browser\'s own search finds every row of a list of 500', CHROMIUM, async t => {
   const { browser } = await openService(t, {}, async store => {
-    for (let i = 0; i < 500; i++) await storeEntry(store, { sistema: `Sistema ${i}`, usuario: 'u', password: 'p' }, null)
+    for (let i = 0; i < 500; i++) await storeEntry(store, { sistema: `Sistema ${i}`, usuario: 'u', password: 'p' },
+      null)
   })
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 500)
   assert.ok(await browser.run("return window.find('Sistema 499')"), 'it is found')
-  await browser.until("const { top, bottom } = getSelection().getRangeAt(0).getBoundingClientRect(); return top >= 0 && bottom <= innerHeight")
+  await browser.until("const { top, bottom } = getSelection().getRangeAt(0).getBoundingClientRect(); return top >= 0 " +
+    "&& bottom <= innerHeight")
 })
 
 inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {
@@ -85,7 +94,8 @@ inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {
 inBrowser('the search takes words of system and user, without case and accents; Enter opens the first hit', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   for (const [query, hits] of [
-    ['nomina', ['Nómina']], ['GARCIA', ['Banco Central', 'GitHub', 'Nómina']], ['cen ana', ['Banco Central']], ['zanahoria', []]
+    ['nomina', ['Nómina']], ['GARCIA', ['Banco Central', 'GitHub', 'Nómina']], ['cen ana', ['Banco Central']],
+    ['zanahoria', []]
   ] as const) {
     await browser.fill('#query', query)
     assert.deepEqual(await systems(browser), hits, query)
@@ -97,12 +107,16 @@ inBrowser('the search takes words of system and user, without case and accents; 
   await browser.fill('#query', 'garcia')
   assert.equal(await textOf(browser, '#count'), '3 de 8 entradas')
   await browser.press(KEYS.enter)
-  await browser.until("return document.getElementById('viewer')?.open && document.getElementById('viewer-title').textContent === 'Banco Central'")
+  await browser.until("return document.getElementById('viewer')?.open && " +
+    "document.getElementById('viewer-title').textContent === 'Banco Central'")
 })
 
 inBrowser('headers sort, numbers by their value, and say how', CHROMIUM, async t => {
-  const { browser } = await openService(t, {}, entries(['srv 10', 'a2', 'p'], ['srv 9', 'a10', 'p'], ['SRV 9', 'a1', 'p'], ['alfa', 'z', 'p']))
-  const sorted = (): Promise<string[]> => browser.run("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.ariaSort).filter(sort => sort !== null)")
+  const { browser } = await openService(t, {}, entries(['srv 10', 'a2', 'p'], ['srv 9', 'a10', 'p'],
+    ['SRV 9', 'a1', 'p'], ['alfa', 'z', 'p']))
+  const sorted = (): Promise<string[]> =>
+    browser.run("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.ariaSort).filter(sort " +
+      "=> sort !== null)")
   assert.deepEqual(await users(browser), ['z', 'a1', 'a10', 'a2'])
   assert.deepEqual(await sorted(), ['ascending', 'none', 'none'])
   await browser.click('#sort-usuario')
@@ -113,18 +127,21 @@ inBrowser('headers sort, numbers by their value, and say how', CHROMIUM, async t
   await browser.reload()
   await settled(browser)
   assert.deepEqual(await users(browser), ['z', 'a10', 'a2', 'a1'], 'a reload keeps it')
-  const names = await browser.run<string[]>("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.textContent.trim())")
+  const names = await browser.run<string[]>("return [...document.querySelectorAll('[role=columnheader]')].map(one => " +
+    "one.textContent.trim())")
   assert.ok(names.length === 10 && names.every(name => name !== ''), 'each column has a name')
 })
 
 inBrowser('a web address is shown and sorted by its host, and opens in a new tab without a referrer', CHROMIUM, async t => {
   const { browser } = await openService(t, {}, entries(...[
-    'https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three', 'ftp://four.example', 'oa', 'oz'
+    'https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three',
+    'ftp://four.example', 'oa', 'oz'
   ].map(sistema => [sistema, 'u', 'p'] as const)))
   assert.deepEqual((await systems(browser)).filter(name => /^o/.test(name)), ['oa', 'one.example/x?y', 'oz'])
   assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .visit a')]
     .map(one => [one.href, one.target, one.rel, one.referrerPolicy, one.ariaLabel])`), [
-    ['https://one.example/x?y', '_blank', 'noopener noreferrer', 'no-referrer', 'Abrir https://one.example/x?y en otra pestaña']])
+    ['https://one.example/x?y', '_blank', 'noopener noreferrer', 'no-referrer',
+      'Abrir https://one.example/x?y en otra pestaña']])
 })
 
 inBrowser('what was just created is in sight and focused, also while a search hides it', EVERYWHERE, async t => {

@@ -21,7 +21,8 @@ inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothin
   const startOf = (selector: string): Promise<number> => browser.run(`const range = document.createRange()
     range.selectNodeContents(document.querySelector(arguments[0]))
     return Math.round(range.getBoundingClientRect().x)`, selector)
-  for (const [head, text] of [['#sort-sistema', '.system bdi'], ['#sort-usuario', '.user bdi'], ['#sort-changed', '.since']] as const) {
+  for (const [head, text] of [['#sort-sistema', '.system bdi'], ['#sort-usuario', '.user bdi'],
+    ['#sort-changed', '.since']] as const) {
     assert.ok(Math.abs(await startOf(head) - await startOf(`#rows ${text}`)) <= 1, `${head} is above its column`)
   }
   const places = `return [...document.querySelectorAll(arguments[0] + ' :is(.system, .user, .changed)')].map(one => one.getBoundingClientRect().x)`
@@ -37,7 +38,8 @@ inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothin
 
 inBrowser('when the window changes its size, or the list its length, focus and rows stay', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  for (let i = 0; i < 30; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  for (let i = 0; i < 30; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' },
+    null)
   await browser.click('#refresh')
   await browser.until("return document.getElementById('grid').ariaRowCount === '39'")
   const button = `${await rowOf(browser, 'Correo')} [data-act=copy]`
@@ -63,12 +65,15 @@ inBrowser('a tile is drawn whole at every width, and the head stays', EVERYWHERE
       return [top + 2, bottom - 2].every(y => document.elementsFromPoint((left + right) / 2, y).includes(tile))
     })`), [true, true], `${width}`)
   }
-  for (let i = 0; i < 60; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  for (let i = 0; i < 60; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' },
+    null)
   await browser.click('#refresh')
   await browser.until("return document.getElementById('grid').ariaRowCount === '63'")
   await browser.run("scrollTo({ top: 1500, behavior: 'instant' })")
   await browser.drawn()
-  const [head, bar] = await browser.run<[number, number]>("return [document.querySelector('.head').getBoundingClientRect().top, document.querySelector('header').getBoundingClientRect().bottom]")
+  const [head, bar] = await browser.run<[number,
+    number]>("return [document.querySelector('.head').getBoundingClientRect().top, " +
+      "document.querySelector('header').getBoundingClientRect().bottom]")
   assert.equal(Math.round(head), Math.round(bar))
 })
 
@@ -76,7 +81,8 @@ inBrowser('on a phone the viewer is a sheet with its buttons at its foot, closed
   const { browser } = await openService(t)
   await browser.resize(390, 700)
   await view(browser, 'Correo')
-  const [top, bottom, foot] = await browser.run<number[]>(`const box = document.getElementById('viewer').getBoundingClientRect()
+  const [top, bottom, foot] =
+    await browser.run<number[]>(`const box = document.getElementById('viewer').getBoundingClientRect()
     return [box.top, innerHeight - box.bottom, innerHeight - document.querySelector('#viewer .end .main').getBoundingClientRect().bottom]`)
   assert.ok(top! >= 105 && bottom === 0 && foot! < 40, `${top} ${bottom} ${foot}`)
   await browser.run(`const top = document.querySelector('#viewer .top'), { x, y } = top.getBoundingClientRect()
@@ -102,7 +108,8 @@ inBrowser('a message stays above the buttons of a sheet, also if the window only
     await browser.resize(width, 800)
     await browser.drawn()
     assert.equal(await browser.run(`const { x, y, width, height } = document.querySelector('#viewer .end .main').getBoundingClientRect()
-      return document.elementFromPoint(x + width / 2, y + height / 2).closest('.message')?.textContent ?? ''`), '', `${width} px`)
+      return document.elementFromPoint(x + width / 2, y + height / 2).closest('.message')?.textContent ?? ''`), '',
+        `${width} px`)
   }
 })
 
@@ -117,7 +124,8 @@ inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes
     await browser.click('#viewer .end .main')
     await browser.find('#editor')
     await browser.click('#change-notas')
-    assert.ok(await browser.run("const { scrollHeight, clientHeight } = document.getElementById('notas'); return scrollHeight <= clientHeight"))
+    assert.ok(await browser.run("const { scrollHeight, clientHeight } = document.getElementById('notas'); return " +
+      "scrollHeight <= clientHeight"))
     await browser.press(KEYS.escape)
   }
 })
@@ -131,7 +139,8 @@ inBrowser('on paper there is a sentence and no list', CHROMIUM, async t => {
 })
 
 inBrowser('in both schemes and at every width, text has the contrast of AA and no target is small', EVERYWHERE, async t => {
-  const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'p'], ['Dos', 'ana', 'p'], ['https://bank.example/login', 'ana', 'q']))
+  const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'p'], ['Dos', 'ana', 'p'],
+    ['https://bank.example/login', 'ana', 'q']))
   const look = async (): Promise<void> => {
     for (const scheme of browser.native.prefer === undefined ? ['light'] as const : ['light', 'dark'] as const) {
       for (const width of [360, 768, 1440]) {

@@ -18,7 +18,8 @@ interface Measured {
 
 const many = (count: number) => (store: Store): Promise<unknown> => Promise.all(Array.from({ length: count }, (_, i) =>
   createEntry(store, 
-    { sistema: `Sistema ${String(i).padStart(5, '0')}`, usuario: `usuario${i % 97}@example.org`, password: `p${i}` }, null)))
+    { sistema: `Sistema ${String(i).padStart(5, '0')}`, usuario: `usuario${i % 97}@example.org`, password: `p${i}` },
+    null)))
 
 inBrowser(`${MANY} entries scroll and filter without a long frame, a few rows at a time`, CHROMIUM, async t => {
   const { browser } = await openService(t, {}, many(MANY))

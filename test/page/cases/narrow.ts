@@ -1,6 +1,7 @@
 /** Small windows and large letters: nothing has to be scrolled sideways, nothing is cut off. */
 import assert from 'node:assert/strict'
-import { EVERYWHERE, inBrowser, logIn, openProtected, openService, pass, settled, show, told } from '../../support/page.ts'
+import { EVERYWHERE, inBrowser, logIn, openProtected, openService, pass, settled, show,
+  told } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -15,7 +16,8 @@ const OUT = `const top = [...document.querySelectorAll('dialog[open]')].at(-1) ?
 async function look(browser: Browser, what: string): Promise<void> {
   const fits = async (state: string): Promise<void> => assert.deepEqual(await browser.run(OUT), [], `${state}, ${what}`)
   // Not by the mouse: in a low window browsers scroll a moment later than they are told to.
-  const press = (selector: string): Promise<unknown> => browser.run('document.querySelector(arguments[0]).click()', selector)
+  const press = (selector: string): Promise<unknown> =>
+    browser.run('document.querySelector(arguments[0]).click()', selector)
   await fits('the list')
   await browser.fill('#query', 'zanahoria'.repeat(9))
   await fits('no hit')

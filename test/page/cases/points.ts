@@ -183,7 +183,8 @@ inBrowser('a page that a phone has hidden meanwhile clears nothing by itself eit
   await holdClipboard(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
   await browser.until('return done.length === 1')
-  const hide = (isHidden: boolean): Promise<unknown> => browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: arguments[0] })
+  const hide = (isHidden: boolean): Promise<unknown> =>
+    browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: arguments[0] })
     document.dispatchEvent(new Event('visibilitychange'))`, isHidden)
   await hide(true)
   await pass(browser, 30_000)
@@ -226,11 +227,13 @@ inBrowser('what is common or short is warned of, what was typed has no meter, wh
   const { browser } = await openService(t)
   await browser.click('#create')
   const said = (): Promise<string> => textOf(browser, '.field:has(#password)')
-  for (const [text, word] of [['Empresa2026*', /más usadas/], ['corta', /Corta/], ['qm7 4tz 9wp', /Corta/], ['qm7 4tz 9wpk', /^Contraseña\s*$/],
+  for (const [text, word] of [['Empresa2026*', /más usadas/], ['corta', /Corta/], ['qm7 4tz 9wp', /Corta/],
+    ['qm7 4tz 9wpk', /^Contraseña\s*$/],
     ['correcthorsebatterystaple', /más usadas/], ['P@ssw0rd12345', /más usadas/],
     ['zanahorias y barcos', /^Contraseña\s*$/]] as const) {
     await browser.fill('#password', text)
-    await browser.until('return new RegExp(arguments[0]).test(document.querySelector(".field:has(#password)").innerText)', word.source)
+    await browser.until('return new ' +
+      'RegExp(arguments[0]).test(document.querySelector(".field:has(#password)").innerText)', word.source)
     assert.doesNotMatch(await said(), /segura|aceptable|débil/i, text)
   }
   assert.equal(await browser.run("return document.querySelectorAll('meter').length"), 0)
@@ -349,7 +352,8 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
     await logIn(browser, email)
     if (isBack) {
       await browser.until("return document.getElementById('editor')?.open")
-      assert.deepEqual([await valueOf(browser, 'sistema'), await valueOf(browser, 'password')], ['unsaved', 'some password'])
+      assert.deepEqual([await valueOf(browser, 'sistema'), await valueOf(browser, 'password')],
+        ['unsaved', 'some password'])
       await browser.press(KEYS.escape)
       await browser.click('#confirm .danger')
       await service.accounts!.revokeAll(ANA)

@@ -1,11 +1,14 @@
-/** What the page asks the service for, click by click, and which secrets it was told: nothing but what was asked for. */
+/**
+ * What the page asks the service for, click by click, and which secrets it was told: nothing but what was asked for.
+ */
 import assert from 'node:assert/strict'
 import { updateEntry } from '../../../src/store/commands.ts'
 import { CHROMIUM, inBrowser, openService } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
 /** Each step, its requests, and the secrets in their answers: of the password, the notes, the key of codes. */
-type Row = readonly [what: string, act: (browser: Browser) => Promise<unknown>, requests: readonly string[], told: readonly string[]]
+type Row = readonly [what: string, act: (browser: Browser) => Promise<unknown>, requests: readonly string[],
+  told: readonly string[]]
 
 const PASSWORD = 'S3cr3ta-del-correo'
 const NOTES = 'PIN of the door: 4711'
@@ -77,6 +80,7 @@ inBrowser('each click asks for what it is about, and nothing else is told', CHRO
     const seen = await browser.run<readonly (readonly [string, string])[]>('return asked')
     assert.deepEqual(seen.map(([path]) => path), requests, what)
     const texts = seen.map(([, text]) => text).join()
-    assert.deepEqual([PASSWORD, NOTES, KEY, OTHERS].filter(secret => texts.includes(secret)), told, `${what}: what was told`)
+    assert.deepEqual([PASSWORD, NOTES, KEY, OTHERS].filter(secret => texts.includes(secret)), told,
+      `${what}: what was told`)
   }
 })

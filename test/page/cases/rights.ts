@@ -47,7 +47,8 @@ inBrowser('an account that allows nothing is told what it does not allow', CHROM
   await logIn(browser)
   await browser.find('#note-noList')
   await browser.run("document.getElementById('show-account').click()")
-  assert.match(await textOf(browser, '#account-may'), /^Tu cuenta no permite: ver la lista, ver las contraseñas, crear, editar, eliminar, restaurar\.$/)
+  assert.match(await textOf(browser, '#account-may'),
+    /^Tu cuenta no permite: ver la lista, ver las contraseñas, crear, editar, eliminar, restaurar\.$/)
 })
 
 inBrowser('who may see the list and not the passwords has it without them', CHROMIUM, async t => {
@@ -57,7 +58,8 @@ inBrowser('who may see the list and not the passwords has it without them', CHRO
   assert.equal(await textOf(browser, '#note-noSecrets'), 'Tu cuenta permite ver la lista, pero no las contraseñas.')
   assert.equal(await isSeen(browser, '#rows [data-act=copy]'), false)
   await view(browser, 'Correo')
-  assert.deepEqual(await browser.run("return [...document.querySelectorAll('.facts > div')].map(one => one.id)"), ['view-user'])
+  assert.deepEqual(await browser.run("return [...document.querySelectorAll('.facts > div')].map(one => one.id)"),
+    ['view-user'])
 })
 
 inBrowser('an ability that was taken away meanwhile is refused with a message, and not offered again before the next login', CHROMIUM, async t => {
@@ -83,7 +85,8 @@ inBrowser('an ability that was taken away meanwhile is refused with a message, a
 inBrowser('a session that has ended is noticed anywhere, and ends everything in the same way', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on', journal: 'file' })
   await logIn(browser)
-  const click = (selector: string) => (): Promise<unknown> => browser.run('document.querySelector(arguments[0]).click()', selector)
+  const click = (selector: string) => (): Promise<unknown> =>
+    browser.run('document.querySelector(arguments[0]).click()', selector)
   const steps: readonly (readonly [what: string, prepare: () => Promise<unknown>, act: () => Promise<unknown>])[] = [
     ['the deleted ones', async () => {}, click('.to-deleted')],
     ['editing', () => view(browser, 'Correo'), click('#viewer [data-act=edit]')],
@@ -100,8 +103,10 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
     await prepare()
     await service.accounts!.revokeAll(ANA)
     await act()
-    await browser.until("return document.getElementById('login-note')?.textContent === 'Tu sesión ha terminado. Entra de nuevo.'")
-    assert.deepEqual(await browser.run("return [document.querySelectorAll('dialog').length, document.querySelectorAll('#rows .row').length]"),
+    await browser.until("return document.getElementById('login-note')?.textContent === 'Tu sesión ha terminado. " +
+      "Entra de nuevo.'")
+    assert.deepEqual(await browser.run("return [document.querySelectorAll('dialog').length, " +
+      "document.querySelectorAll('#rows .row').length]"),
       [0, 0], what)
     await browser.until("return document.activeElement.id === 'email'")
     await logIn(browser)

@@ -3,13 +3,15 @@ import assert from 'node:assert/strict'
 import { entries, EVERYWHERE, inBrowser, openService, rowOf, systems } from '../../support/page.ts'
 
 inBrowser('what an entry holds is shown as text, and cannot rearrange the page', EVERYWHERE, async t => {
-  const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', 'x\u200dy', '\ud800', '   ',
+  const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', 'x\u200dy',
+    '\ud800', '   ',
     `${'x'.repeat(399)}👨${'y'.repeat(9)}`]
   const { browser } = await openService(t, {}, entries(...texts.map(text => [text, text, text] as const)))
   const shown = ['<img src=x onerror="document.title=1">', 'abcU+202Egnp.exe', 'aU+0000bU+000AcU+2066', 'xU+200Dy',
     'U+D800', 'U+0020U+0020U+0020', `${'x'.repeat(399)}…`]
   assert.deepEqual(new Set(await systems(browser)), new Set(shown))
-  assert.deepEqual(new Set(await browser.run<string[]>("return [...document.querySelectorAll('#rows .user bdi')].map(one => one.textContent)")),
+  assert.deepEqual(new Set(await browser.run<string[]>("return [...document.querySelectorAll('#rows .user " +
+    "bdi')].map(one => one.textContent)")),
     new Set(shown))
   // A number that stands for a character does not look like one that somebody has typed.
   assert.deepEqual((await browser.run<string[]>(`return [...document.querySelectorAll('#rows .system .unseeable')]
@@ -39,7 +41,8 @@ inBrowser('an injected script, handler, style or foreign request is stopped by t
     document.body.setAttribute('style', 'color: red')
     return fetch('http://127.0.0.2:9/').catch(() => {}).then(() => new Promise(done => setTimeout(done, 50, stopped)))`)
   const isChromium = browser.native.devtools !== undefined // the others do not let the driver's own scripts be stopped
-  for (const one of [...isChromium ? ['eval'] : [], 'trusted-types', 'img-src', 'connect-src', 'style-src-elem', 'style-src-attr']) {
+  for (const one of [...isChromium ? ['eval'] : [], 'trusted-types', 'img-src', 'connect-src', 'style-src-elem',
+    'style-src-attr']) {
     assert.ok(stopped.includes(one), `${one} in ${stopped}`)
   }
   assert.equal(await browser.run('return window.injected'), null)

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService, remove,
+  CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService,
+  remove,
   textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { startService } from '../../support/service.ts'
@@ -24,7 +25,8 @@ inBrowser('login and logout: the token is in memory alone, and revoked; nothing 
   await logIn(browser)
   assert.equal(await textOf(browser, '#count'), '8 entradas')
   assert.equal(service.accounts!.tokens().length, 1)
-  assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie, location.search]'),
+  assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie, ' +
+    'location.search]'),
     [0, 0, '', '?lang=es'])
   assert.ok(!(await documentOf(browser)).includes(PASSWORD))
   await view(browser, 'Correo')
@@ -70,16 +72,19 @@ inBrowser('after ten minutes without input the page locks itself, counts down be
   await open.browser.click('#create')
   await open.browser.fill('#password', 'typed')
   assert.ok(await laterBy(open.browser, 10.1), 'as soon as somebody looks')
-  assert.deepEqual(await open.browser.run("return [document.querySelectorAll('#rows .row').length, document.querySelector('dialog')]"), [0, null])
+  assert.deepEqual(await open.browser.run("return [document.querySelectorAll('#rows .row').length, " +
+    "document.querySelector('dialog')]"), [0, null])
   await open.browser.click('#locked .main')
-  await open.browser.until("return document.querySelectorAll('#rows .row').length === 8 && document.getElementById('editor')?.open")
+  await open.browser.until("return document.querySelectorAll('#rows .row').length === 8 && " +
+    "document.getElementById('editor')?.open")
   assert.equal(await valueOf(open.browser, 'password'), 'typed')
   assert.ok(await laterBy(open.browser, 10.1, 'pointerdown'), 'input that comes too late prolongs nothing')
 
   const { browser, service } = await openProtected(t)
   await logIn(browser)
   await laterBy(browser, 10.1)
-  await browser.until("return document.getElementById('login-note')?.textContent === 'La sesión se ha cerrado tras 10 minutos sin actividad.'")
+  await browser.until("return document.getElementById('login-note')?.textContent === 'La sesión se ha cerrado tras " +
+    "10 minutos sin actividad.'")
   await until(() => service.accounts!.tokens().length === 0)
 })
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, createEntry, edit, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, remove, rowOf, systems, textOf, told, until,
+  CHROMIUM, createEntry, edit, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, remove,
+  rowOf, systems, textOf, told, until,
   valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
