@@ -5,8 +5,7 @@
  * Without an argument a run has all but what is CI's. `ci` is what is left out then, `all` is both; `portable` and
  * `newest` are for other Nodes and users. Other arguments name folders and files: `http`, `router`, `page/webkit`,
  * `test/http/router.test.ts`. Each file has a process of its own; one that ends early, loses tests or does not end
- * fails
- * the run.
+ * fails the run.
  */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -1,10 +1,8 @@
 /**
  * Tries the package where others would embed it: frameworks, bundlers, other runtimes, TypeScript versions. Not a part
  * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a
- * build,
- * prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails. Names
- * as
- * arguments run these rows alone, and write nothing.
+ * build, prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails.
+ * Names as arguments run these rows alone, and write nothing.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

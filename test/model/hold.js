@@ -1,8 +1,7 @@
 /**
  * Loaded before a program (`--import`): a slow disk. While a file `HOLD/rewrite` exists, a journal that was written
- * again
- * is not read back; while `HOLD/read` exists, reading the file that it names does not. What waits renames that file, to
- * `rewrite.reached` or `read.reached`: in one step, so that none is left behind which was let go meanwhile.
+ * again is not read back; while `HOLD/read` exists, reading the file that it names does not. What waits renames that
+ * file, to `rewrite.reached` or `read.reached`: in one step, so that none is left behind which was let go meanwhile.
  */
 import fs, { existsSync, readFileSync, renameSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

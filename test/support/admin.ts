@@ -118,8 +118,7 @@ const TYPIST = [
 
 /**
  * Runs a command at a terminal of its own and types an answer, or sends that signal, after each prompt; gives what
- * could
- * be seen there. Where the answer is MEANWHILE, something is done while the command waits.
+ * could be seen there. Where the answer is MEANWHILE, something is done while the command waits.
  */
 export async function atTerminal(
   folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = [],

@@ -128,8 +128,7 @@ export interface Seen {
 
 /**
  * Runs clients at all instances for a time: each gets or updates one of the entries behind `first`, or creates one,
- * again
- * and again.
+ * again and again.
  */
 export async function runClients(
   urls: readonly string[], clientsEach: number, entries: number, forMs: number, pauseMs: number,

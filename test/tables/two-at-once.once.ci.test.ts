@@ -1,8 +1,7 @@
 /**
  * Commands of the operator two at a time, beside clients that change entries: each is done, or refused by a sentence;
- * no
- * change that was acknowledged is lost, the journal is whole, and a restart shows what was served. And a command that
- * waits for a person keeps no service from its start.
+ * no change that was acknowledged is lost, the journal is whole, and a restart shows what was served. And a command
+ * that waits for a person keeps no service from its start.
  */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
