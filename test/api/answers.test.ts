@@ -7,7 +7,7 @@ import { Router, type Route } from '../../src/http/route.ts'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { listen } from '../../src/http/listener.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
-import { answered } from '../support/compose.ts'
+import { answered } from '../support/pipeline.ts'
 import { atEnd } from '../support/service.ts'
 
 const STORING = 'Error creating password'

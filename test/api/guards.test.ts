@@ -9,7 +9,8 @@ import { sessionRoutes } from '../../src/http/session-routes.ts'
 import type { PartContext } from '../../src/part.ts'
 import { PARTS, readSettings, SETTINGS } from '../../src/settings.ts'
 import { startProtected } from '../support/accounts.ts'
-import { answered, freshStore } from '../support/compose.ts'
+import { answered } from '../support/pipeline.ts'
+import { freshStore } from '../support/stores.ts'
 import { atEnd, send } from '../support/service.ts'
 
 test('where a route alone has a limit, its answers tell that one', async t => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isHostAllowed } from '../../src/http/client.ts'
-import { answered } from '../support/compose.ts'
+import { answered } from '../support/pipeline.ts'
 import { ask, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 

@@ -9,7 +9,7 @@ import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/account
 import { certificateFiles } from '../support/certificate.ts'
 import { holdAppend } from '../support/disk-faults.ts'
 import { connectRequest, entry, garbage } from '../support/framings.ts'
-import { leavesNothing } from '../support/left-over.ts'
+import { leavesNothing } from '../support/leaks.ts'
 import { until } from '../support/program.ts'
 import { chunk, chunked, connectRaw, message, type RawClient } from '../support/raw.ts'
 import { freshFolder, within, type Scope, type Started } from '../support/service.ts'

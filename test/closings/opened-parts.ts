@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import type { Part } from '../../src/part.ts'
 import { PARTS } from '../../src/settings.ts'
-import { leavesNothing } from '../support/left-over.ts'
+import { leavesNothing } from '../support/leaks.ts'
 import { placeOf, service } from './openings.ts'
 
 /** Tests a service of which a part cannot be opened, or whose address is taken: what was opened before is closed. */

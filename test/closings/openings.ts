@@ -11,7 +11,7 @@ import { openService, openStorage } from '../../src/service.ts'
 import { readSettings } from '../../src/settings.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { breakDisk } from '../support/disk-faults.ts'
-import { leavesNothing, type Held } from '../support/left-over.ts'
+import { leavesNothing, type Held } from '../support/leaks.ts'
 import { freshFolder } from '../support/service.ts'
 
 type Close = () => unknown

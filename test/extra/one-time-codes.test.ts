@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { openService } from '../../src/index.ts'
 import { codeAt, otpIn, stepAt } from '../../src/store/totp.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
-import { fileStore } from '../support/compose.ts'
+import { fileStore } from '../support/stores.ts'
 import { compact } from '../support/rewrite.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { listen } from '../../src/http/listener.ts'
 import { respond } from '../../src/http/sending.ts'
 import { ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, MAX_UNSENT_BYTES } from '../../src/limits.ts'
-import { leavesNothing } from '../support/left-over.ts'
+import { leavesNothing } from '../support/leaks.ts'
 import { message } from '../support/raw.ts'
 import { atEnd, freshFolder, within, type Scope } from '../support/service.ts'
 

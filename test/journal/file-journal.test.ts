@@ -14,7 +14,7 @@ import type { Event } from '../../src/journal/journal.ts'
 import { MAX_GATHER_TURNS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
 import { checkState } from '../support/check.ts'
-import { fileStore } from '../support/compose.ts'
+import { fileStore } from '../support/stores.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 import {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
 import { admin } from '../support/admin.ts'
-import { fileStore, rotateKey } from '../support/compose.ts'
+import { fileStore, rotateKey } from '../support/stores.ts'
 import { importEntries } from '../support/rewrite.ts'
 import {
   bytesOf, event, journalBytes, journalPath, keyPath, linesOf, makeJournal, putJournal, rechain, verdictOf

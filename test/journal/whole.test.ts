@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { fileStore } from '../support/compose.ts'
+import { fileStore } from '../support/stores.ts'
 import {
   bytesOf, failure, journalBytes, journalPath, keyPath, linesOf, offsetOf, putJournal, referenceLines, verdictOf,
   writeKeys

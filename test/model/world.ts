@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { HELD, hold, isReached, letGo } from '../support/hold.ts'
+import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
 import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 import { adoptChanged, adoptCreated, Defect, emptyState, groupsOf, isSeen, listed, plain, shown, type Entry, type State,
   type Token, type Unanswered } from './state.ts'

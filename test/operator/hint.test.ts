@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PartContext } from '../../src/part.ts'
 import { operator } from '../../src/parts/operator/part.ts'
-import { memoryStore } from '../support/compose.ts'
+import { memoryStore } from '../support/stores.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
 for (const [what, readMs, records, endpoints, hint] of [

@@ -1,7 +1,7 @@
 /** What a request costs, counted and not timed, so that it holds on a busy machine as well: system calls. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { straceMissing, trace } from '../support/outside.ts'
+import { straceMissing, trace } from '../support/system.ts'
 import { startProgram } from '../support/program.ts'
 import { connectRaw, message, type RawClient } from '../support/raw.ts'
 

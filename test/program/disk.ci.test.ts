@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { admin, done, refused } from '../support/admin.ts'
-import { fileStore } from '../support/compose.ts'
+import { fileStore } from '../support/stores.ts'
 import {
   imageDisk, imageMissing, meddle, mountMissing, smallDisk, statusOf, straceMissing, system
-} from '../support/outside.ts'
+} from '../support/system.ts'
 import { runProgram, startProgram, type Program } from '../support/program.ts'
 import { freshFolder, send, type Answered } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'

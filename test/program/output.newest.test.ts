@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { done, initialized } from '../support/admin.ts'
-import { mountMissing, smallDisk } from '../support/outside.ts'
+import { mountMissing, smallDisk } from '../support/system.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 

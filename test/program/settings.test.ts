@@ -11,7 +11,7 @@ import { calledAs, readSettings, SETTINGS, type ServiceSettings, type Settings,
 import { isTrusted } from '../../src/http/client.ts'
 import { Failure } from '../../src/errors.ts'
 import { ADMIN } from '../support/admin.ts'
-import { fileStore } from '../support/compose.ts'
+import { fileStore } from '../support/stores.ts'
 import { runProgram, SERVER, socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, startService } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'

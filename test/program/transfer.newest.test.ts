@@ -8,7 +8,7 @@ import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
 import { MAX_ENTRY_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/entry.ts'
 import { atTerminal, done, initialized, refused } from '../support/admin.ts'
-import { mountMissing, smallDisk } from '../support/outside.ts'
+import { mountMissing, smallDisk } from '../support/system.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
-import { mountMissing, smallDisk } from '../support/outside.ts'
+import { mountMissing, smallDisk } from '../support/system.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 

@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import test from 'node:test'
-import { Life, now } from '../support/life.ts'
-import { memoryMiB } from '../support/outside.ts'
+import { Life, now } from '../support/restarts.ts'
+import { memoryMiB } from '../support/system.ts'
 import { randomOf } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 

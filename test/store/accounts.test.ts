@@ -7,7 +7,7 @@ import { tokenId } from '../../src/store/users.ts'
 import { PasswordHasher } from '../../src/store/passwords.ts'
 import { checkState } from '../support/check.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
-import { freshStore, type FullStore } from '../support/compose.ts'
+import { freshStore, type FullStore } from '../support/stores.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
 
 const MINUTE_MS = 60_000

@@ -10,7 +10,7 @@ import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/parts
 import type { PasswordHasher } from '../../src/store/passwords.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
-import { fileStore, type FileStoreOptions, type FullStore } from '../support/compose.ts'
+import { fileStore, type FileStoreOptions, type FullStore } from '../support/stores.ts'
 import { compact, importEntries, reencrypt } from '../support/rewrite.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {

@@ -8,7 +8,7 @@ import { Exposure, whoKnows } from '../../src/store/exposure.ts'
 import { listingOf, type ListForm } from '../../src/store/listing.ts'
 import type { Tells } from '../../src/store/knowledge.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
-import type { FullStore } from '../support/compose.ts'
+import type { FullStore } from '../support/stores.ts'
 
 const FIELDS = { sistema: 's', usuario: 'u' }
 const ABILITIES = new Map<string, string | undefined>([['getPassword', 'password:read'],

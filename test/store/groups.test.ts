@@ -7,7 +7,7 @@ import { groupName } from '../../src/store/groups.ts'
 import { sees, type Groups, type Session } from '../../src/store/users.ts'
 import { ANA, PASSWORD, World } from '../support/accounts.ts'
 import { checkState } from '../support/check.ts'
-import type { FullStore } from '../support/compose.ts'
+import type { FullStore } from '../support/stores.ts'
 
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
 const BOB = 'bob@example.org'

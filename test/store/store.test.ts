@@ -6,7 +6,7 @@ import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/store
 import type { Store } from '../../src/store/store.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
-import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
+import { fileStore, freshStore, memoryStore } from '../support/stores.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { importEntries } from '../support/rewrite.ts'

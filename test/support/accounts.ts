@@ -4,7 +4,7 @@ import { openMemoryJournal, type JournalRecord } from '../../src/journal/journal
 import { PasswordHasher, type ScryptCost } from '../../src/store/passwords.ts'
 import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
-import { fileStore, withAccounts, type FullStore } from './compose.ts'
+import { fileStore, withAccounts, type FullStore } from './stores.ts'
 import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
 import { freshFolder, startService, type Scope, type Started } from './service.ts'
 

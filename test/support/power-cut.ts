@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { Life, now } from './life.ts'
+import { Life, now } from './restarts.ts'
 import type { Random } from './random.ts'
 import type { Cut, Recorded, VolatileDisk } from './volatile-disk.ts'
 

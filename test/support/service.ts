@@ -2,7 +2,7 @@
 import { openService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
 import { checkState } from './check.ts'
-import { opened } from './left-over.ts'
+import { opened } from './leaks.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

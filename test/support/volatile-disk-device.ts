@@ -8,7 +8,7 @@
  */
 import { spawn } from 'node:child_process'
 import { openSync, read, writeSync } from 'node:fs'
-import { now } from './life.ts'
+import { now } from './restarts.ts'
 import { seeded } from './random.ts'
 import type { Cut, Request } from './volatile-disk.ts'
 

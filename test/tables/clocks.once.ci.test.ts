@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { admin } from '../support/admin.ts'
-import { fileStore, type FullStore } from '../support/compose.ts'
+import { fileStore, type FullStore } from '../support/stores.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { freshFolder, startService, within, type Started } from '../support/service.ts'
 
