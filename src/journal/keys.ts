@@ -56,21 +56,27 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
 
 /** Gives a look at the file: why the next start would lack a key. Keys that sealed no line may leave the file. */
 export function watchKeys(files: Files, path: string, needed: ReadonlySet<string>): () => string | undefined {
-  let seen: FileStat | undefined // undefined until the file could be read
-  let fault: string | undefined
+  const faultOf = (found: Keyring | undefined): string | undefined => {
+    const missing = [...needed].filter(name => found?.find(name) === undefined)
+    const what = `${missing.length === 1 ? 'key' : 'the keys'} ${missing.join(', ')}`
+    return missing.length === 0 ? undefined : `${path} no longer holds ${what}; put back the file that does`
+  }
+  /** Undefined: the next look reads, whatever is there. */
+  let lastRead: { readonly stat: FileStat, readonly fault: string | undefined } | undefined
   return () => {
     try {
       const stat = files.stat(path)
-      if (isSameFile(stat, seen) && stat?.ctimeMs === seen?.ctimeMs && stat?.size === seen?.size) return fault
-      const found = readKeyFile(files, path)
-      const missing = [...needed].filter(name => found?.find(name) === undefined)
-      const what = `${missing.length === 1 ? 'key' : 'the keys'} ${missing.join(', ')}`
-      fault = missing.length === 0 ? undefined : `${path} no longer holds ${what}; put back the file that does`
-      seen = stat
+      if (lastRead !== undefined && isUnchanged(stat, lastRead.stat)) return lastRead.fault
+      const fault = faultOf(readKeyFile(files, path))
+      lastRead = stat && { stat, fault }
+      return fault
     } catch (error) {
-      seen = undefined
-      fault = error instanceof Failure ? error.message : fileFault(files, error, path)
+      lastRead = undefined
+      return error instanceof Failure ? error.message : fileFault(files, error, path)
     }
-    return fault
   }
+}
+
+function isUnchanged(stat: FileStat | undefined, before: FileStat): boolean {
+  return isSameFile(stat, before) && stat?.ctimeMs === before.ctimeMs && stat.size === before.size
 }

@@ -1,61 +1,110 @@
 /**
- * What a crash leaves of a write at a journal's end, by the README's rules (Recovery, 2).
+ * Whether the bytes behind the last whole line are the rest of one write that a crash left unfinished. Such a write was
+ * never acknowledged; anything else is damage. Sectors that were not written are zeros.
  *
- * Unwritten sectors are zeros. An acknowledged write is never taken for torn, unless damage left exactly what a crash
- * would have left of the last write.
+ * Rule n here is rule 2.n of the README (Recovery). All of them must hold. So an acknowledged write is never taken for
+ * torn, unless damage left exactly what a crash would have left of the last write.
  */
 import { BLOCK_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
 import { parseLine, startsWrite } from './line.ts'
 
-const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
+/** Offsets in the file, in bytes, of its first byte and behind its last one. */
+interface Place { readonly start: number, readonly end: number }
 
-/**
- * Why a tail is not one torn write. `tail` has a character for each byte; it begins with malformed line `seq`, at
- * `offset` in the file.
- */
-export function tornFault(tail: string, offset: number, seq: number): string | undefined {
-  if (tail.length > MAX_WRITE_BYTES) return 'what follows is longer than a write'
-  const whole = `{"seq":${seq},"time":"`
-  const begins = tail.slice(0, whole.length).replace(/\0.*/s, '')
-  if (!whole.startsWith(begins)) return `it does not begin as line ${seq} would`
-  const type = SHOWN_TYPE.exec(tail)?.[1]
-  if (type === undefined && seq === 1) return 'it may be of any journal (one that held nothing yet can be removed)'
-  // No append makes a checkpoint's line, or the first line of a journal made whole.
-  if (/^journal\.|\.kept$/.test(type ?? '')) return 'its type is of a file that was renamed when it was whole'
-  const runs = Array.from(tail.matchAll(/\0+/g), ({ index, 0: zeros }) => ({ start: index, end: index + zeros.length }))
-  // The tail was being cut back, or nothing of it arrived in that block.
-  const isUnwritten = runs[0]?.start === 0 && offset % BLOCK_BYTES !== 0
-  if (!isUnwritten && runs.some(run => holdsLostBlock(run, tail.length, offset))) return 'a block of the file is lost'
-  const lost = runs.filter(run => isLostSectors(run, tail.length, offset))
-  for (let start = 0, end = tail.indexOf('\n'); end >= 0; start = end + 1, end = tail.indexOf('\n', start)) {
-    const text = tail.slice(start, end)
-    // After a lost line end, a good line may end a malformed line.
-    const at = Math.max(0, text.lastIndexOf('{"seq":'))
-    const line = parseLine(text.slice(at))
-    if (line !== undefined && startsWrite(line)) return 'another write follows it'
-    const isWhole = line !== undefined && at === 0
-    if (!isWhole && !lost.some(run => run.start >= start && run.end <= end)) {
-      return 'a line of it is ended, and no sector of that is lost'
-    }
+/** Place of the tail, which begins with malformed line `seq`. */
+interface Tail extends Place {
+  /** A character for each byte. */
+  readonly text: string
+  readonly seq: number
+  /** Its zero bytes, as long as each run of them is. */
+  readonly zeros: readonly Place[]
+}
+
+/** Says how the tail breaks the rule. */
+type Rule = (tail: Tail) => string | undefined
+
+const RULES: readonly Rule[] = [isTooLong, beginsOtherwise, isOfRenamedFile, lacksBlock, hasOtherWrite, hasEndedLine]
+
+/** Why a tail is not torn. `text` has a character for each byte; it begins at `offset` in the file, as line `seq`. */
+export function tornFault(text: string, offset: number, seq: number): string | undefined {
+  const zeros = Array.from(text.matchAll(/\0+/g), ({ index, 0: run }) =>
+    ({ start: offset + index, end: offset + index + run.length }))
+  const tail: Tail = { text, seq, zeros, start: offset, end: offset + text.length }
+  for (const rule of RULES) {
+    const fault = rule(tail)
+    if (fault !== undefined) return fault
   }
   return undefined
 }
 
-/** In characters of the tail. */
-interface Run { readonly start: number, readonly end: number }
+/** Rule 1. */
+function isTooLong({ text }: Tail): string | undefined {
+  return text.length > MAX_WRITE_BYTES ? 'what follows is longer than a write' : undefined
+}
 
-/** Unwritten sectors are whole, but the write may begin, and the file end, within one. */
-function isLostSectors({ start, end }: Run, tailBytes: number, offset: number): boolean {
-  return (start === 0 || (offset + start) % SECTOR_BYTES === 0) &&
-    (end === tailBytes || (offset + end) % SECTOR_BYTES === 0)
+/** Rule 2: what was written of its beginning. */
+function beginsOtherwise({ text, seq }: Tail): string | undefined {
+  const whole = `{"seq":${seq},"time":"`
+  const written = text.slice(0, whole.length).replace(/\0.*/s, '')
+  return whole.startsWith(written) ? undefined : `it does not begin as line ${seq} would`
+}
+
+const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
+
+/** Rule 3: no append makes the line of a checkpoint, or the first line of a journal that was made whole. */
+function isOfRenamedFile({ text, seq }: Tail): string | undefined {
+  const type = SHOWN_TYPE.exec(text)?.[1]
+  if (type === undefined) {
+    return seq === 1 ? 'it may be of any journal (one that held nothing yet can be removed)' : undefined
+  }
+  return /^journal\.|\.kept$/.test(type) ? 'its type is of a file that was renamed when it was whole' : undefined
+}
+
+/** Rule 4: a block of zeros may have held older writes. */
+function lacksBlock({ start, end, zeros }: Tail): string | undefined {
+  // Within a block, the tail was being cut back, or nothing of it arrived in that block: all of it is unacknowledged.
+  if (zeros[0]?.start === start && start % BLOCK_BYTES !== 0) return undefined
+  const isBlockLost = zeros.some(run => {
+    const block = Math.ceil(run.start / BLOCK_BYTES) * BLOCK_BYTES
+    const fillsBlock = block < run.end && Math.min(block + BLOCK_BYTES, end) <= run.end
+    // ext4 may record the length before the last write's new blocks.
+    const isLengthAlone = run.start > start && run.end === end && end - block > BLOCK_BYTES
+    return fillsBlock && !isLengthAlone
+  })
+  return isBlockLost ? 'a block of the file is lost' : undefined
 }
 
 /**
- * A block of zeros is damage: it may have held older writes. More than a block at the end is not: ext4 may record the
- * length before the last write's new blocks.
+ * Rule 6, before 5, since it says more. If a line's end is lost, the next line, which may be whole, stands at the end of
+ * a malformed line.
  */
-function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number): boolean {
-  const block = Math.ceil((offset + start) / BLOCK_BYTES) * BLOCK_BYTES - offset
-  if (start > 0 && end === tailBytes && end - block > BLOCK_BYTES) return false
-  return block < end && Math.min(block + BLOCK_BYTES, tailBytes) <= end
+function hasOtherWrite(tail: Tail): string | undefined {
+  for (const { text } of endedLines(tail)) {
+    const line = parseLine(text.slice(Math.max(0, text.lastIndexOf('{"seq":'))))
+    if (line !== undefined && startsWrite(line)) return 'another write follows it'
+  }
+  return undefined
+}
+
+/** Rule 5. */
+function hasEndedLine(tail: Tail): string | undefined {
+  const lost = tail.zeros.filter(run => isLostSectors(run, tail))
+  for (const { start, end, text } of endedLines(tail)) {
+    const isLost = lost.some(run => run.start >= start && run.end <= end)
+    if (!isLost && parseLine(text) === undefined) return 'a line of it is ended, and no sector of that is lost'
+  }
+  return undefined
+}
+
+/** Sectors are lost whole, but the write may begin, and the file may end, within a sector. */
+function isLostSectors(run: Place, tail: Tail): boolean {
+  return (run.start === tail.start || run.start % SECTOR_BYTES === 0) &&
+    (run.end === tail.end || run.end % SECTOR_BYTES === 0)
+}
+
+/** Without their line feeds. */
+function * endedLines({ text, start }: Tail): Generator<Place & { readonly text: string }, void, void> {
+  for (let at = 0, end = text.indexOf('\n'); end >= 0; at = end + 1, end = text.indexOf('\n', at)) {
+    yield { start: start + at, end: start + end, text: text.slice(at, end) }
+  }
 }
