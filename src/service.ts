@@ -1,82 +1,23 @@
 /** The composition: from settings to a service, for the program and for embedders. */
-import { randomBytes } from 'node:crypto'
-import { Closers } from './closers.ts'
-import type { StorageSettings } from './core-settings.ts'
 import { Failure, systemCode } from './errors.ts'
 import { isLoopback } from './http/client.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { HSTS } from './http/reply.ts'
-import { pipelineOf, type Pipeline } from './http/request.ts'
+import { pipelineOf, type Pipeline, type PipelineOptions } from './http/request.ts'
 import { Router, withAbility, type Route } from './http/route.ts'
 import { entryRoutes } from './http/routes.ts'
 import { sessionRoutes } from './http/session-routes.ts'
 import { endOf, type Certificate } from './http/tls.ts'
-import { disk, type Files } from './journal/files.ts'
-import { locationOf, openFolder } from './journal/folder.ts'
-import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
-import type { Keyring } from './journal/keys.ts'
-import type { Lock } from './journal/lock.ts'
+import { disk } from './journal/files.ts'
 import { SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
-import type { OpenPart } from './part.ts'
-import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
+import type { Load, OpenPart, Part, PartContext } from './part.ts'
+import { checkTransport, PARTS, type ServiceSettings } from './settings.ts'
+import { openStorage, type OpenOptions } from './storage.ts'
 import { Accounts } from './store/accounts.ts'
 import { markRecording } from './store/disclosure.ts'
-import { State } from './store/state.ts'
-import { Store, type JournalObserver } from './store/store.ts'
-
-/** The open storage; lock and journal are undefined in memory. */
-export interface Storage {
-  readonly store: Store
-  readonly journal: DurableJournal | undefined
-  readonly lock: Lock | undefined
-  readonly readMs: number
-  /** Waits for queued changes first. */
-  close(): Promise<void>
-}
-
-interface OpenOptions {
-  readonly observers?: readonly JournalObserver[]
-  /** Makes a missing journal, in production too, and even a shared journal. */
-  readonly mayCreate?: boolean | undefined
-  readonly files?: Files
-  /** Instead of the key file's. */
-  readonly keys?: Keyring | undefined
-}
-
-/** Rejects with a `Failure`, holding nothing. */
-export async function openStorage(
-  settings: StorageSettings & { readonly isProduction?: boolean }, log: Log,
-  { observers, mayCreate, files = disk, keys }: OpenOptions = {}
-): Promise<Storage> {
-  const state = new State()
-  if (settings.journal === 'memory') {
-    log.warn('JOURNAL=memory keeps nothing beyond this process')
-    const store = new Store(openMemoryJournal(Date.now, state.apply), state, observers)
-    return { store, journal: undefined, lock: undefined, readMs: 0, close: () => store.close() }
-  }
-  const { folder, keyFile } = locationOf(settings)
-  log.info(`data folder    ${folder}`)
-  const options = {
-    files, folder, keyFile, keys, mayCreate, mustExist: settings.isProduction === true, wallMs: Date.now,
-    random: randomBytes, warn: log.warn, onProgress: (share: number) => log.progress?.('reading the journal', share)
-  }
-  const kind = JOURNALS[settings.journal]
-  const beganMs = performance.now()
-  const open = kind && (() => kind.open(settings as never, options, state.apply))
-  const { journal, lock } = await openFolder(options, state.apply, open)
-  const store = new Store(journal, state, observers)
-  announceStorage(settings.journal, state, journal, folder, log)
-  const close = async (): Promise<void> => {
-    try {
-      await store.close()
-    } finally {
-      await lock.release()
-    }
-  }
-  return { store, journal, lock, readMs: performance.now() - beganMs, close }
-}
+import type { Store } from './store/store.ts'
 
 /** An open service. Embedders get more: see `index.ts`. */
 export interface OpenService {
@@ -108,64 +49,114 @@ export async function openService(
 async function compose(
   settings: ServiceSettings, log: Log, prefix: string, opening: OpenOptions, closers: Closers
 ): Promise<OpenService> {
-  const observers: Observer[] = [] // parts add theirs once the store is open
-  const storage = await openStorage(settings, log, { ...opening, observers })
+  const storage = await openStorage(settings, log, opening)
   closers.add(storage.close)
   const { store } = storage
-  const { abilities, loginLimit, tokenTtlMinutes, tokensPerUser, tlsCert, tlsKey, trustProxy } = settings
-  const accounts = settings.auth !== 'bearer' ? undefined
-    : new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
+  const accounts = accountsOf(settings, store, log)
   await markRecording(store, accounts !== undefined, log.warn)
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
-  let routes: readonly Route[] = entryRoutes(store, prefix, abilities.get('deletePassword'))
-  const logins = { loginLimit, ttlMinutes: tokenTtlMinutes }
-  if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, logins)]
-  let listener: Listener | undefined
-  const parts: OpenPart[] = []
-  const context = {
-    ...storage, settings, accounts, log, prefix, routes: () => routes,
-    load: () => ({
-      connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0,
-      lostLines: parts.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0),
-      certificateEndMs: tlsCert === undefined ? undefined : certificateEnd(tlsCert)
-    })
-  }
-  for (const part of PARTS) {
-    const open = await part.open?.(context) ?? {}
-    closers.add(() => open.close?.())
-    parts.push(open)
-    if (open.observer !== undefined) observers.push(open.observer)
-  }
-  const certificate = tlsCert === undefined || tlsKey === undefined ? undefined
-    : () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey) })
-  routes = [...routes, ...parts.flatMap(part => part.routes ?? [])].map(route => withAbility(route, abilities))
+  const listening = new Listening(settings)
+  const parts = new OpenParts(settings.abilities, ownRoutes(settings, store, accounts, prefix))
+  const load = (): Load => ({
+    connections: listening.connections(), rateLimitClients: rateLimit?.clients ?? 0, lostLines: parts.lostLines(),
+    certificateEndMs: settings.tlsCert === undefined ? undefined : certificateEnd(settings.tlsCert)
+  })
+  const context = { ...storage, settings, accounts, log, prefix, load, routes: () => parts.routes }
+  for (const part of PARTS) await parts.open(part, context, closers)
+  const { observers } = parts
+  const certificate = certificateOf(settings)
   const headers = certificate ? HSTS : []
   const pipeline = pipelineOf({
-    router: new Router(routes), rateLimit, limitsByUser: settings.rateLimitBy === 'user', trustedProxies: trustProxy,
-    asksForHttps: settings.isProduction, guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
-    corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
+    ...pipelineSettings(settings), router: new Router(parts.routes), rateLimit,
+    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     authenticate: accounts && ((token, client) => accounts.session(token, client)),
-    catchUp: store.journal.catchUp, commits: store,
-    maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
+    catchUp: store.journal.catchUp, commits: store, headers, observers, warn: log.warn
   })
   closers.add(sweepTokens(store))
-  const { begin, end } = listening(settings, pipeline, {
-    certificate, trustedProxies: trustProxy, headers, log,
-    onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
-  })
-  closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), end()]) })
-  let closed: Promise<void> | undefined
-  const announced = async (): Promise<string> => {
-    listener = await begin()
+  closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), listening.end()]) })
+  const listen = async (): Promise<string> => {
+    const port = await listening.begin(pipeline, {
+      certificate, trustedProxies: settings.trustProxy, headers, log,
+      onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
+    })
     const { host } = settings
-    const url = `http${certificate ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
+    const url = `http${certificate ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
     announce(settings, accounts, url, log)
-    for (const { place } of parts) if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
+    for (const { name, path } of parts.places()) log.info(`${name.padEnd(14)} ${url}${path}`)
     return url
   }
-  const hosted = async (): Promise<readonly Route[]> =>
-    (await Promise.all(parts.map(part => part.hosted?.() ?? []))).flat().map(route => withAbility(route, abilities))
-  return { store, accounts, pipeline, routes: hosted, listen: announced, close: () => closed ??= closers.close() }
+  return { store, accounts, pipeline, routes: () => parts.hosted(), listen, close: () => closers.close() }
+}
+
+function accountsOf(
+  { auth, abilities, tokensPerUser }: ServiceSettings, store: Store, { warn }: Log
+): Accounts | undefined {
+  return auth === 'bearer' ? new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn }) : undefined
+}
+
+/** The contract's, without their abilities. */
+function ownRoutes(
+  { abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings, store: Store,
+  accounts: Accounts | undefined, prefix: string
+): readonly Route[] {
+  const sessions = accounts === undefined ? [] : sessionRoutes(accounts, { loginLimit, ttlMinutes })
+  return [...entryRoutes(store, prefix, abilities.get('deletePassword')), ...sessions]
+}
+
+function pipelineSettings(
+  { rateLimitBy, trustProxy, isProduction, corsOrigins, maxBodyBytes }: ServiceSettings
+): Pick<PipelineOptions, 'limitsByUser' | 'trustedProxies' | 'asksForHttps' | 'corsOrigins' | 'maxBodyBytes'> {
+  return {
+    limitsByUser: rateLimitBy === 'user', trustedProxies: trustProxy, asksForHttps: isProduction,
+    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins, maxBodyBytes
+  }
+}
+
+/** The parts that are open so far, and what they add; a part may ask later, when all are open. */
+class OpenParts {
+  /** With their abilities; the contract's first. */
+  routes: readonly Route[]
+  readonly observers: Observer[] = []
+  readonly #abilities: ServiceSettings['abilities']
+  readonly #open: OpenPart[] = []
+
+  /** Throws `route-invalid`, as `open` does. */
+  constructor(abilities: ServiceSettings['abilities'], own: readonly Route[]) {
+    this.#abilities = abilities
+    this.routes = this.#withAbilities(own)
+  }
+
+  async open(part: Part, context: PartContext<object>, closers: Closers): Promise<void> {
+    const open = await part.open?.(context) ?? {}
+    closers.add(() => open.close?.())
+    this.#open.push(open)
+    this.routes = [...this.routes, ...this.#withAbilities(open.routes ?? [])]
+    if (open.observer === undefined) return
+    this.observers.push(open.observer)
+    context.store.observe(open.observer)
+  }
+
+  places(): readonly { readonly name: string, readonly path: string }[] {
+    return this.#open.flatMap(({ place }) => place ?? [])
+  }
+
+  lostLines(): number { return this.#open.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0) }
+
+  /** For calls of an embedder. */
+  async hosted(): Promise<readonly Route[]> {
+    const routes = await Promise.all(this.#open.map(part => part.hosted?.() ?? []))
+    return this.#withAbilities(routes.flat())
+  }
+
+  #withAbilities(routes: readonly Route[]): readonly Route[] {
+    return routes.map(route => withAbility(route, this.#abilities))
+  }
+}
+
+/** Reads the files anew each time; undefined without HTTPS. */
+function certificateOf({ tlsCert, tlsKey }: ServiceSettings): (() => Certificate) | undefined {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined
+  return () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey) })
 }
 
 /** Undefined if the file is no certificate just now. */
@@ -186,43 +177,42 @@ function pemIn(path: string): Certificate['cert'] {
   }
 }
 
-function listening(
-  settings: ServiceSettings, pipeline: Pipeline, options: ListenOptions
-): { begin(): Promise<Listener>, end(): Promise<void> } {
-  const refused = (why: string): Failure => new Failure('address-unusable', `the service ${why}`)
-  let opening: Promise<Listener> | undefined
-  const begin = async (): Promise<Listener> => {
-    checkTransport(settings)
+/** The listener of a service: opened at most once, and not after the stop. */
+class Listening {
+  readonly #settings: ServiceSettings
+  #opening: Promise<Listener> | undefined
+  #listener: Listener | undefined
+
+  constructor(settings: ServiceSettings) { this.#settings = settings }
+
+  connections(): number { return this.#listener?.connections() ?? 0 }
+
+  /** Gives the port. */
+  async begin(pipeline: Pipeline, options: ListenOptions): Promise<number> {
+    checkTransport(this.#settings)
     if (pipeline.isStopping()) throw refused('is closed')
-    if (opening !== undefined) throw refused('listens already')
-    opening = listen(settings, pipeline, options)
-    const listener = await opening.catch(error => {
-      opening = undefined
+    if (this.#opening !== undefined) throw refused('listens already')
+    this.#opening = listen(this.#settings, pipeline, options)
+    try {
+      this.#listener = await this.#opening
+    } catch (error) {
+      this.#opening = undefined
       throw error
-    })
+    }
     if (pipeline.isStopping()) throw refused('was closed meanwhile')
-    return listener
+    return this.#listener.port
   }
-  const end = async (): Promise<void> => (await opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS)
-  return { begin, end }
+
+  async end(): Promise<void> { await (await this.#opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS) }
 }
+
+function refused(why: string): Failure { return new Failure('address-unusable', `the service ${why}`) }
 
 function sweepTokens({ state }: Store): () => void {
   // A clock that runs ahead must not end tokens for good.
   const look = (): void => state.sweep(Math.min(Date.now(), Date.parse(state.recorded)))
   const timer = setInterval(look, TOKEN_SWEEP_MS).unref()
   return () => clearInterval(timer)
-}
-
-function announceStorage(
-  kind: string, { entries: { count, active } }: State, journal: DurableJournal, folder: string, log: Log
-): void {
-  const { records, head } = journal.status()
-  const { path, endpoints, isNew = false } = journal.location()
-  if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
-  log.info(`journal        ${counted(records, 'record')}, ${counted(count, 'entry', 'entries')} (${active} active)`)
-  log.info(`chain head     ${head}`)
-  if (endpoints !== undefined) log.info(`${kind.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
 }
 
 /** Warns if the service is open to more people than may be meant. */
@@ -246,4 +236,28 @@ function announce(settings: ServiceSettings, accounts: Accounts | undefined, url
       `${far} without TLS_CERT anyone on the way can read everything`]
   ]
   for (const [isSo, line] of warnings) if (isSo) log.warn(line)
+}
+
+/** Releases resources, the last opened first. All are tried; then the first error is thrown. */
+export class Closers {
+  readonly #open: (() => void | Promise<void>)[] = []
+  #closed: Promise<void> | undefined
+
+  add(close: () => void | Promise<void>): void { this.#open.push(close) }
+
+  /** Once, including resources added meanwhile. */
+  close(): Promise<void> { return this.#closed ??= this.#closeAll() }
+
+  async #closeAll(): Promise<void> {
+    const errors: unknown[] = []
+    while (this.#open.length > 0) {
+      const close = this.#open.pop()!
+      try {
+        await close()
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    if (errors.length > 0) throw errors[0]
+  }
 }

@@ -25,7 +25,7 @@ const part = (name: string, ...ofNode: readonly string[]): Module => ({ name, ho
 /** From the lowest layer up: a module may import those of the layers below its own. */
 const LAYERS: readonly (readonly Module[])[] = [
   [
-    { name: 'errors', holds: ['errors.ts', 'closers.ts'], ofNode: [] },
+    { name: 'errors', holds: ['errors.ts'], ofNode: [] },
     { name: 'limits', holds: ['limits.ts'], ofNode: [] },
     { name: 'contract', holds: ['contract.ts', 'version.ts'], ofNode: [] },
     // What runs in the browser imports nothing but itself, and nothing imports it.
@@ -63,7 +63,8 @@ const LAYERS: readonly (readonly Module[])[] = [
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
   [{ name: 'settings', holds: ['settings.ts'], ofNode: ['node:util'] }],
-  [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
+  [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto'] }],
+  [{ name: 'service', holds: ['service.ts'], ofNode: [] }],
   [
     { name: 'index', holds: ['index.ts', 'embedded-operations.ts'], ofNode: [] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },

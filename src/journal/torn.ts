@@ -75,8 +75,8 @@ function lacksBlock({ start, end, zeros }: Tail): string | undefined {
 }
 
 /**
- * Rule 6, before 5, since it says more. If a line's end is lost, the next line, which may be whole, stands at the end of
- * a malformed line.
+ * Rule 6, before 5, since it says more. If a line's end is lost, the next line, which may be whole, stands at the end
+ * of a malformed line.
  */
 function hasOtherWrite(tail: Tail): string | undefined {
   for (const { text } of endedLines(tail)) {

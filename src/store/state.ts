@@ -53,8 +53,8 @@ export class Draft implements EntryTable {
   readonly #revoked = new Set<string>()
   readonly knowledge: KnowledgeDraft
   size: number
-  /** Of the entries read so far, in characters or bytes: a write that reads much is as large as one that has much. */
-  readLength = 0
+  /** UTF-16 units of the entries read so far: a write that reads much is as large as one that has much. */
+  readUnits = 0
 
   constructor(state: State) {
     const { users, addresses, tokens } = state
@@ -70,7 +70,7 @@ export class Draft implements EntryTable {
   get(id: number): Entry | undefined {
     if (!this.#own.has(id)) {
       this.#own.set(id, this.#state.entries.get(id))
-      this.readLength += this.#state.entries.text(id)?.length ?? 0
+      this.readUnits += this.#state.entries.text(id)?.length ?? 0
     }
     return this.#own.get(id)
   }

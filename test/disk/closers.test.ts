@@ -1,7 +1,7 @@
 /** What was opened is released, whatever is thrown on the way. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Closers } from '../../src/closers.ts'
+import { Closers } from '../../src/service.ts'
 
 /** Closers of three, of which those named throw; `closed` is the order in which they were asked. */
 function three(...failing: readonly number[]): { readonly closers: Closers, readonly closed: number[] } {

@@ -17,7 +17,7 @@ const told = (events: readonly EncodedEvent[]): unknown[] =>
 
 /** A store on a journal whose appends are what the test says; the last one says it for all that follow. */
 function queued(
-  answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]
+  answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observer: JournalObserver = {}
 ) {
   const data: unknown[] = []
   const appends: unknown[][] = []
@@ -41,7 +41,9 @@ function queued(
     close: async () => {},
     ...rest
   }
-  return { store: new Store(journal, state, observers), data, appends }
+  const store = new Store(journal, state)
+  store.observe(observer)
+  return { store, data, appends }
 }
 
 async function recorded(events: readonly EncodedEvent[]): Promise<readonly EncodedEvent[]> { return events }
@@ -222,7 +224,7 @@ test('each append is reported with how long it took and whether it succeeded, on
   const slow: Answer = async events => { await new Promise(resolve => setTimeout(resolve, 20)); return events }
   const again: Answer = async (_events, decide) => decide()
   const { store } = queued([slow, again, failing('write-failed'), recorded], {},
-    [{ journalWritten: (ms, isMade) => { reported.push([ms, isMade]) } }])
+    { journalWritten: (ms, isMade) => { reported.push([ms, isMade]) } })
   for (const one of ['1', '2', '3', '4']) await all(store, [one])
   await store.commit(() => [[], 'nothing to record'])
   assert.deepEqual(reported.map(([, isMade]) => isMade), [true, true, false, true])

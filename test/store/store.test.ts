@@ -215,7 +215,7 @@ test('over several pages, whatever is listed and changed in between, the list is
 
 test('what a write reads of entries counts towards its bound', async t => {
   let writes = 0
-  const store = await fileStore(freshFolder(t), { observers: [{ journalWritten: () => { writes++ } }] })
+  const store = await fileStore(freshFolder(t), { observer: { journalWritten: () => { writes++ } } })
   for (let id = 1; id <= 2; id++) await createEntry(store, { ...fields, password: 'x'.repeat(MAX_COMMIT_BYTES) }, null)
   writes = 0
   await Promise.all([1, 2].map(id => updateEntry(store, id, { usuario: 'new' }, null)))

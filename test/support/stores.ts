@@ -19,7 +19,7 @@ import { atEnd, freshFolder } from './service.ts'
 export interface FileStoreOptions {
   readonly files?: Files
   readonly warn?: (line: string) => void
-  readonly observers?: readonly JournalObserver[]
+  readonly observer?: JournalObserver
   readonly hasher?: PasswordHasher
   readonly random?: (bytes: number) => Buffer
   readonly wallMs?: () => number
@@ -39,7 +39,9 @@ export async function fileStore(folder: string, options: FileStoreOptions = {}):
     : beginEmpty
   const journal = open(
     { files: disk, folder, keyFile: join(folder, 'journal.key'), mayCreate: true, ...sources }, state.apply)
-  return withAccounts(new Store(journal, state, options.observers), options)
+  const store = new Store(journal, state)
+  if (options.observer !== undefined) store.observe(options.observer)
+  return withAccounts(store, options)
 }
 
 /** A store on a journal in a fresh folder, which is checked and closed when the test ends. */

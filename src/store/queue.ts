@@ -1,0 +1,82 @@
+/** The commands that wait for a write, in their order: bounded in number, bytes and time. */
+import { Failure } from '../errors.ts'
+import type { EncodedEvent } from '../journal/journal.ts'
+import { MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../limits.ts'
+import type { Draft } from './state.ts'
+import type { Session } from './users.ts'
+
+/**
+ * Decides events, and the answer once they are durable. Called again if others' records came first. A crash may leave
+ * the first of several events without the others.
+ */
+export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
+
+export interface Queued {
+  readonly command: Command<unknown>
+  /** `alone`: nothing shares its write. `last`: nothing of its write is decided behind it but others of these. */
+  readonly turn: 'any' | 'alone' | 'last'
+  /** Its token must still stand. */
+  readonly by: Session | null
+  /** About what it holds. */
+  readonly bytes: number
+  readonly sinceMs: number
+  readonly resolve: (outcome: unknown) => void
+  readonly reject: (error: unknown) => void
+  /** As last decided. */
+  isRefused: boolean
+  outcome: unknown
+}
+
+export class CommandQueue {
+  #queued: Queued[] = []
+  #bytes = 0
+  #withdrawing: NodeJS.Timeout | undefined
+
+  get length(): number { return this.#queued.length }
+
+  [Symbol.iterator](): Iterator<Queued> { return this.#queued[Symbol.iterator]() }
+
+  /** Throws `queue-full`. A single command may be larger than the bound. */
+  assertRoom(bytes: number): void {
+    const isFull = this.length >= MAX_COMMIT_QUEUE_RECORDS ||
+      (this.length > 0 && this.#bytes + bytes > MAX_COMMIT_QUEUE_BYTES)
+    if (isFull) throw new Failure('queue-full', `${this.length} wait`)
+  }
+
+  add(queued: Queued): void {
+    this.#queued.push(queued)
+    this.#bytes += queued.bytes
+    this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
+  }
+
+  /** The first ones. */
+  take(count: number): readonly Queued[] {
+    const taken = this.#queued.splice(0, count)
+    for (const { bytes } of taken) this.#bytes -= bytes
+    return taken
+  }
+
+  /** In front, in their order. */
+  putBack(taken: readonly Queued[]): void {
+    if (taken.length > 0) this.#queued = [...taken, ...this.#queued]
+    for (const { bytes } of taken) this.#bytes += bytes
+  }
+
+  rejectAll(error: unknown): void { for (const { reject } of this.take(this.length)) reject(error) }
+
+  /** Nothing waits, so no timer needs to run. */
+  rest(): void {
+    clearTimeout(this.#withdrawing)
+    this.#withdrawing = undefined
+  }
+
+  /** A change that was answered with a failure must not happen later. */
+  readonly #withdraw = (): void => {
+    const lastMs = performance.now() - MAX_COMMIT_WAIT_MS
+    const late = this.#queued.findIndex(({ sinceMs }) => sinceMs > lastMs)
+    const withdrawn = this.take(late < 0 ? this.length : late)
+    for (const { reject } of withdrawn) reject(new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`))
+    const [next] = this.#queued
+    this.#withdrawing = next && setTimeout(this.#withdraw, Math.max(1, next.sinceMs - lastMs))
+  }
+}
