@@ -5,42 +5,25 @@ import {
   RATE_LIMIT_WINDOW, TOKENS_PER_USER
 } from './limits.ts'
 
+/** `coreSettings` says what each is for. */
 export interface CoreSettings {
-  /** The address to listen on; `127.0.0.1` unless given. */
   readonly host: string
-  /** The port to listen on, 3000 unless given; 0 takes a free one. */
   readonly port: number
-  /** The folder of the journal; `data` in the working folder unless given. */
   readonly dataDir: string
-  /** The file of the keys that seal the journal; `journal.key` in the data folder unless given. */
   readonly keyFile: string | undefined
-  /** Requests under `/api` that a client may make in a minute, 60 unless given; 0 is off. */
   readonly rateLimit: number
-  /** What a request counts against: the client address (`ip`), or the `user` of its token. */
   readonly rateLimitBy: 'ip' | 'user'
-  /** Logins that a client address may try in a minute, 6 unless given; 0 is off. */
   readonly loginLimit: number
-  /** Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token. */
   readonly auth: 'none' | 'bearer'
-  /** The lifetime of a token from a login, in minutes; until it is revoked unless given. */
   readonly tokenTtlMinutes: number | undefined
-  /** Tokens from logins that a user may have, 1,000 unless given; then the oldest ends. */
   readonly tokensPerUser: number
-  /** The ability that a token needs for an operation, as `operation=ability,…`. */
   readonly abilities: ReadonlyMap<string, string | undefined>
-  /** Origins whose pages may use the service, exactly as a browser sends them, separated by commas. */
   readonly corsOrigins: ReadonlySet<string>
-  /** Host names besides `localhost` and IP addresses that requests may name, separated by commas. */
   readonly allowedHosts: ReadonlySet<string>
-  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts, separated by commas. */
   readonly trustProxy: AddressSet | undefined
-  /** The file of the certificate chain to serve HTTPS with, PEM; read again if it changes. */
   readonly tlsCert: string | undefined
-  /** The file of the private key of the certificate, PEM. */
   readonly tlsKey: string | undefined
-  /** The size that a request body may have, in bytes; 65,536 unless given. */
   readonly maxBodyBytes: number
-  /** Where records are kept: `file`, `memory`, or the name of a journal that a part offers. */
   readonly journal: string
 }
 
@@ -57,14 +40,20 @@ export interface SettingRow<T> {
   readonly shown?: string
   readonly help: string
   readonly serverOnly?: boolean
+  readonly parse: Parse<T>
+}
+
+export interface Parse<T> {
   /** Throws an `Error` that says what the value must be. */
-  readonly parse: (text: string) => T
+  (text: string): T
+  /** All that is taken, if it is a choice of words. */
+  readonly words?: readonly string[]
 }
 
 export type SettingRows<S> = { readonly [K in keyof S]: SettingRow<S[K]> }
 
 export function setting<T>(
-  value: string, fallback: T, parse: (text: string) => T, help: string,
+  value: string, fallback: T, parse: Parse<T>, help: string,
   more: Partial<Pick<SettingRow<T>, 'flag' | 'shown' | 'serverOnly'>> = {}
 ): SettingRow<T> {
   return { value, fallback, parse, help, ...more }
@@ -135,7 +124,6 @@ function defaultText(fallback: unknown): string {
   return ['string', 'number'].includes(typeof fallback) ? `\`${fallback}\`` : 'none'
 }
 
-/** Each parser throws an `Error` that says what the value must be. */
 export function fail(mustBe: string): never { throw new Error(mustBe) }
 
 /** A name whose last label is all digits is a malformed address. */
@@ -158,11 +146,14 @@ function parseInteger(least: number, most: number): (text: string) => number {
   }
 }
 
-export function parseWord<T extends string>(...words: readonly T[]): (text: string) => T {
-  return text => words.find(word => word === text) ?? fail(eitherOf(words))
+export function parseWord<T extends string>(...words: readonly T[]): Parse<T> {
+  return Object.assign((text: string): T => words.find(word => word === text) ?? fail(eitherOf(words)), { words })
 }
 
-export function parseSwitch(text: string): boolean { return parseWord('on', 'off')(text) === 'on' }
+const SWITCH = ['on', 'off'] as const
+
+export const parseSwitch: Parse<boolean> =
+  Object.assign((text: string): boolean => parseWord(...SWITCH)(text) === 'on', { words: SWITCH })
 
 function parseAddresses(text: string): AddressSet {
   const items = parseList(text)
@@ -197,27 +188,30 @@ function parseHostName(text: string): string {
 
 const ANY_TOKEN = 'any'
 
-/** Undefined: any token. A default may name another operation, whose ability then counts. */
-function parseAbilities(
-  defaults: Abilities
-): (text: string) => ReadonlyMap<string, string | undefined> {
+/** Gives the ability of each operation; undefined: any token. */
+function parseAbilities(defaults: Abilities): (text: string) => ReadonlyMap<string, string | undefined> {
   return text => {
-    const found = new Map<string, string | undefined>(Object.entries(defaults))
-    const named = new Set<string>()
-    for (const pair of parseList(text)) {
-      const [operation = '', ability = '', ...rest] = pair.split('=')
-      if (!Object.hasOwn(defaults, operation)) {
-        fail(`operations out of ${Object.keys(defaults).join(', ')}, each with =ability`)
-      }
-      if (named.has(operation)) fail('operation=ability pairs, each operation once')
-      if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
-      named.add(operation)
-      found.set(operation, ability === ANY_TOKEN ? undefined : ability)
+    const given = givenAbilities(defaults, text)
+    const abilityOf = (operation: string): string | undefined => {
+      if (given.has(operation)) return given.get(operation)
+      const ability = defaults[operation]
+      // A default may name another operation, whose ability then counts.
+      return ability !== undefined && Object.hasOwn(defaults, ability) ? abilityOf(ability) : ability
     }
-    for (const [operation, other] of Object.entries(defaults)) {
-      if (other === undefined || !Object.hasOwn(defaults, other) || named.has(operation)) continue
-      found.set(operation, found.get(other))
-    }
-    return found
+    return new Map(Object.keys(defaults).map(operation => [operation, abilityOf(operation)]))
   }
+}
+
+function givenAbilities(defaults: Abilities, text: string): ReadonlyMap<string, string | undefined> {
+  const given = new Map<string, string | undefined>()
+  for (const pair of parseList(text)) {
+    const [operation = '', ability = '', ...rest] = pair.split('=')
+    if (!Object.hasOwn(defaults, operation)) {
+      fail(`operations out of ${Object.keys(defaults).join(', ')}, each with =ability`)
+    }
+    if (given.has(operation)) fail('operation=ability pairs, each operation once')
+    if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
+    given.set(operation, ability === ANY_TOKEN ? undefined : ability)
+  }
+  return given
 }

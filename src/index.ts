@@ -116,7 +116,7 @@ function keysOf(key: unknown, { keyFile, journal }: Settings): Keyring {
   return keyring(keys)
 }
 
-/** Throws `setting-invalid`, also for an unknown name, or for `true` as a free text. */
+/** Throws `setting-invalid`, also for an unknown name, or for `true` where no words are asked for. */
 function readOptions(options: Options): Settings {
   const flags: { [flag: string]: string } = {}
   for (const [name, value] of Object.entries(options)) {
@@ -126,22 +126,12 @@ function readOptions(options: Options): Settings {
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
       throw wrong(`${name} must be a text, a number, true or false`)
     }
-    const { flag, fallback, parse } = SETTINGS[name as keyof Settings]
-    const isAnyText = typeof fallback !== 'boolean' && ['on', 'off'].every(word => takes(parse, word))
+    const { flag, parse } = SETTINGS[name as keyof Settings]
     if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
-    if (isAnyText) throw wrong(`${name} must be a text`)
+    if (parse.words === undefined) throw wrong(`${name} must be a text or a number`)
     flags[flag] = value ? 'on' : 'off'
   }
   return readValues(SETTINGS, flags, {}, name => name)
-}
-
-function takes(parse: (text: string) => unknown, text: string): boolean {
-  try {
-    parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Its methods may need their `this`. */

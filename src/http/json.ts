@@ -15,18 +15,17 @@ interface JsonFault {
   readonly ok: false
   /** Completes "The body …". */
   readonly fault: string
-  /** From 1, the column in characters. */
-  readonly line: number
-  readonly column: number
+  /** From 0. */
+  readonly byte: number
 }
 
 /** Levels deeper than `builtDepth` come out empty: values may take many times their text's memory. Never throws. */
 export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<Json> {
-  if (!isUtf8(bytes)) return faultAt(bytes, firstInvalidByte(bytes), 'is not valid UTF-8')
+  if (!isUtf8(bytes)) return { ok: false, fault: 'is not valid UTF-8', byte: firstInvalidByte(bytes) }
   try {
     return { ok: true, value: new Parser(bytes, maxDepth, builtDepth).document() }
   } catch (error) {
-    if (error instanceof Fault) return faultAt(bytes, error.at, error.text)
+    if (error instanceof Fault) return { ok: false, fault: error.text, byte: error.at }
     throw error
   }
 }
@@ -37,7 +36,7 @@ export function parseJsonObject(bytes: Buffer, maxDepth: number, builtDepth: num
   if (!parsed.ok) return parsed
   const { value } = parsed
   return value instanceof Map ? { ok: true, value }
-    : faultAt(bytes, bytes.findIndex(byte => !isSpace(byte)), 'is not an object')
+    : { ok: false, fault: 'is not an object', byte: bytes.findIndex(byte => !isSpace(byte)) }
 }
 
 const [SPACE, TAB, LINE_FEED, RETURN] = [0x20, 0x09, 0x0a, 0x0d]
@@ -219,17 +218,3 @@ function firstInvalidByte(bytes: Buffer): number {
 }
 
 function isContinuation(byte: number): boolean { return (byte & 0xc0) === 0x80 } // RFC 3629 §3
-
-function faultAt(bytes: Buffer, at: number, fault: string): JsonFault {
-  let [line, column] = [1, 1]
-  for (let i = 0; i < at; i++) {
-    const byte = bytes[i]!
-    if (byte === LINE_FEED) {
-      line++
-      column = 1
-    } else if (!isContinuation(byte)) {
-      column++
-    }
-  }
-  return { ok: false, fault, line, column }
-}

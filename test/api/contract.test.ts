@@ -333,21 +333,21 @@ test('§2 whatever the text, it is got, listed and updated as given: never trimm
 const whole = '{"password":"p","sistema":"s","usuario":"u"}'
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
 const malformed: readonly (readonly [what: string, body: string | Buffer, fault: string])[] = [
-  ['an array of an object', `[${whole}]`, 'is not an object (line 1, column 1)'],
-  ['white space alone', ' \n\t', 'ends where a value should be (line 2, column 2)'],
+  ['an array of an object', `[${whole}]`, 'is not an object (at byte 0)'],
+  ['white space alone', ' \n\t', 'ends where a value should be (at byte 3)'],
   ['a form', 'password=SECRET&sistema=s&usuario=u',
-    'has an unexpected character where a value should be (line 1, column 1)'],
+    'has an unexpected character where a value should be (at byte 0)'],
   ['a cut object', '{"password":"SECRET"',
-    'ends in an object, where a comma or its end should be (line 1, column 21)'],
+    'ends in an object, where a comma or its end should be (at byte 20)'],
   ['something behind the object', `${whole}\n  SECRET`,
-    'has an unexpected character after the end of the value (line 2, column 3)'],
+    'has an unexpected character after the end of the value (at byte 47)'],
   ['a key twice, once by an escape', '{"password":"SECRET","\\u0070assword":"p","sistema":"s","usuario":"u"}',
-    'has a key twice in one object (line 1, column 22)'],
+    'has a key twice in one object (at byte 21)'],
   ['a key twice in what is ignored', '{"x":{"SECRET":1,"SECRET":2}}',
-    'has a key twice in one object (line 1, column 18)'],
+    'has a key twice in one object (at byte 17)'],
   ['too many levels', `{"x":${nested(MAX_JSON_DEPTH_LEVELS)}}`,
-    `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels (line 1, column 69)`],
-  ['Latin-1', Buffer.from('{"password":"contrase\xf1a"}', 'latin1'), 'is not valid UTF-8 (line 1, column 22)']
+    `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels (at byte 68)`],
+  ['Latin-1', Buffer.from('{"password":"contrase\xf1a"}', 'latin1'), 'is not valid UTF-8 (at byte 21)']
 ]
 
 test('a body that is malformed: 400 that says what is wrong and where, and does not echo it', async t => {

@@ -108,13 +108,11 @@ function sequenceAt(bytes: Buffer, at: number): number {
   return 0
 }
 
-/** The first byte that begins no UTF-8 sequence (the length, if there is none), with its line and column. */
-function firstIllFormed(bytes: Buffer): { readonly at: number, readonly line: number, readonly column: number } {
-  let at = 0, line = 1, column = 1
-  for (let length = 0; (length = sequenceAt(bytes, at)) > 0; at += length) {
-    if (bytes[at] === 0x0a) { line++; column = 1 } else column++
-  }
-  return { at, line, column }
+/** The first byte that begins no UTF-8 sequence; the length, if there is none. */
+function firstIllFormed(bytes: Buffer): number {
+  let at = 0
+  for (let length = 0; (length = sequenceAt(bytes, at)) > 0; at += length) {}
+  return at
 }
 
 /** How many members the objects of a JSON text have: outside strings, each has the one colon. */
@@ -152,10 +150,10 @@ const SYNTAX: ReadonlySet<string> = new Set([
 /** Holds what we make of a body against RFC 3629 and `JSON.parse`: what kind of body it is, and what is amiss. */
 function judge(bytes: Buffer, depth: number): { readonly kind: Kind, readonly amiss: string | undefined } {
   const ours = parseJson(bytes, depth)
-  const { at, line, column } = firstIllFormed(bytes)
+  const at = firstIllFormed(bytes)
   if (at < bytes.length) {
-    const right = !ours.ok && ours.fault === INVALID && ours.line === line && ours.column === column
-    return { kind: 'invalid', amiss: right ? undefined : `should be refused as UTF-8 at ${line}:${column}` }
+    const right = !ours.ok && ours.fault === INVALID && ours.byte === at
+    return { kind: 'invalid', amiss: right ? undefined : `should be refused as UTF-8 at ${at}` }
   }
   const source = bytes.toString()
   const isDeep = source.split(/[[{]/).length - 1 > depth
@@ -292,65 +290,65 @@ test('RFC 8259 §8.1: longer sequences at the edges of RFC 3629 are taken or ref
   }
 })
 
-type Place = readonly [body: string, line: number, column: number]
+type Place = readonly [body: string, byte: number]
 
 const FAULTS: readonly (readonly [fault: string, places: readonly Place[]])[] = [
   [ends(VALUE), [
-    ['', 1, 1], [' ', 1, 2], ['\n', 2, 1], ['\n\n', 3, 1], ['\r\n\r\n  ', 3, 3], ['\r', 1, 2], ['[', 1, 2],
-    ['[1,', 1, 4], ['{"a":', 1, 6]
+    ['', 0], [' ', 1], ['\n', 1], ['\n\n', 2], ['\r\n\r\n  ', 6], ['\r', 1], ['[', 1],
+    ['[1,', 3], ['{"a":', 5]
   ]],
   [stray(VALUE), [
-    ['x', 1, 1], ['\nx', 2, 1], ['\tx', 1, 2], ['é', 1, 1], ['\0', 1, 1], ['\ufeff{}', 1, 1],
-    ['[1,\n 2,\n x]', 3, 2], ['[1,\r\n 2,\r\n x]', 3, 2], ['[1,\r 2,\r x]', 1, 10], ['[1,\n\n\n\n]', 5, 1],
-    ['["é",\n"🔑🔑", x]', 2, 7], ['["é",\r\n"🔑🔑", x]', 2, 7], ['+1', 1, 1], ['.5', 1, 1], ['[1,]', 1, 4],
-    ['[,', 1, 2], ['{"a":}', 1, 6], [`${'\n'.repeat(5000)}${' '.repeat(700)}x`, 5001, 701]
+    ['x', 0], ['\nx', 1], ['\tx', 1], ['é', 0], ['\0', 0], ['\ufeff{}', 0],
+    ['[1,\n 2,\n x]', 9], ['[1,\r\n 2,\r\n x]', 11], ['[1,\r 2,\r x]', 9], ['[1,\n\n\n\n]', 7],
+    ['["é",\n"🔑🔑", x]', 19], ['["é",\r\n"🔑🔑", x]', 20], ['+1', 0], ['.5', 0], ['[1,]', 3],
+    ['[,', 1], ['{"a":}', 5], [`${'\n'.repeat(5000)}${' '.repeat(700)}x`, 5700]
   ]],
   [stray(AFTER), [
-    ['{}\ufeff', 1, 3], ['true1', 1, 5], ['01', 1, 2], ['-01', 1, 3], ['0x1', 1, 2], ['1 2', 1, 3],
-    ['{}\n\n}', 3, 1], ['{} 🔑', 1, 4], ['"é"é', 1, 4]
+    ['{}\ufeff', 2], ['true1', 4], ['01', 1], ['-01', 2], ['0x1', 1], ['1 2', 2],
+    ['{}\n\n}', 4], ['{} 🔑', 3], ['"é"é', 4]
   ]],
   [stray(NEXT_ITEM), [
-    ['["e" x]', 1, 6], ['["é" x]', 1, 6], ['["漢" x]', 1, 6], ['["🔑" x]', 1, 6], ['["e\u0301" x]', 1, 7],
-    ['["👩\u200d🚀" x]', 1, 8], ['["\\ud83d" x]', 1, 11], ['[1 🔑]', 1, 4], ['[01]', 1, 3], ['[1 2]', 1, 4],
-    ['[1}', 1, 3]
+    ['["e" x]', 5], ['["é" x]', 6], ['["漢" x]', 7], ['["🔑" x]', 8], ['["e\u0301" x]', 7],
+    ['["👩\u200d🚀" x]', 15], ['["\\ud83d" x]', 10], ['[1 🔑]', 3], ['[01]', 2], ['[1 2]', 3],
+    ['[1}', 2]
   ]],
   [TWICE, [
-    ['{"a":1, "a":2}', 1, 9], ['{"ñ":1,\n"ñ":2}', 2, 1], ['{"é🔑":1,"\\u00e9\\ud83d\\udd11":2}', 1, 9],
-    ['{"a":{"b":1,"c":2,"b":3}}', 1, 19], ['{\n  "a": 1,\n  "b": 2,\n  "a": 3\n}', 4, 3], ['{"a":1,"a"', 1, 8],
-    ['{"a":1,"a":2,x', 1, 8]
+    ['{"a":1, "a":2}', 8], ['{"ñ":1,\n"ñ":2}', 9], ['{"é🔑":1,"\\u00e9\\ud83d\\udd11":2}', 12],
+    ['{"a":{"b":1,"c":2,"b":3}}', 18], ['{\n  "a": 1,\n  "b": 2,\n  "a": 3\n}', 24], ['{"a":1,"a"', 7],
+    ['{"a":1,"a":2,x', 7]
   ]],
-  [ends('in a string'), [['{"a":1,"a', 1, 10], ['"ab', 1, 4], ['"🔑', 1, 3], [`"${'🔑'.repeat(5000)}`, 1, 5002]]],
-  [stray('in a string'), [['"ab\n"', 1, 4], ['"é\n"', 1, 3], ['"🔑\t"', 1, 3], ['["a",\r\n"\r\n"]', 2, 2]]],
-  [ends('in an escape'), [['"\\', 1, 3], ['"\\u', 1, 4], ['"\\u12', 1, 6]]],
+  [ends('in a string'), [['{"a":1,"a', 9], ['"ab', 3], ['"🔑', 5], [`"${'🔑'.repeat(5000)}`, 20001]]],
+  [stray('in a string'), [['"ab\n"', 3], ['"é\n"', 3], ['"🔑\t"', 5], ['["a",\r\n"\r\n"]', 8]]],
+  [ends('in an escape'), [['"\\', 2], ['"\\u', 3], ['"\\u12', 5]]],
   [stray('in an escape'), [
-    ['"\\x"', 1, 3], ['"\\é"', 1, 3], ['"é\\🔑"', 1, 4], ['"\\u12"', 1, 6], ['"\\u00zz"', 1, 6],
-    ['"\\ud83d\\u🔑"', 1, 10]
+    ['"\\x"', 2], ['"\\é"', 2], ['"é\\🔑"', 4], ['"\\u12"', 5], ['"\\u00zz"', 5],
+    ['"\\ud83d\\u🔑"', 9]
   ]],
-  [ends('in the word true'), [['t', 1, 2], ['tru', 1, 4]]],
-  [stray('in the word true'), [['trux', 1, 4]]],
-  [stray('in the word false'), [['fAlse', 1, 2]]],
-  [ends('in the word false'), [['fals', 1, 5]]],
-  [stray('in the word null'), [['[nul]', 1, 5]]],
-  [ends('in the word null'), [['n', 1, 2]]],
-  [ends('in a number'), [['-', 1, 2], ['1.', 1, 3], ['1e', 1, 3], ['1e+', 1, 4]]],
-  [stray('in a number'), [['-x', 1, 2], ['- 1', 1, 2], ['1.x', 1, 3], ['[-1.25E-]', 1, 9]]],
-  [ends(NEXT_ITEM), [['[1', 1, 3], ['[1 ', 1, 4], ['[1\n', 2, 1]]],
-  [ends(KEY), [['{', 1, 2], ['{"a":1,', 1, 8]]],
-  [stray(KEY), [['{1', 1, 2], ['{"a":1,}', 1, 8], ['{"a":1,\n\n  x}', 3, 3]]],
-  [ends(COLON), [['{"a"', 1, 5]]],
-  [stray(COLON), [['{"a" 1', 1, 6]]],
-  [ends(NEXT_MEMBER), [['{"a":1', 1, 7]]],
-  [stray(NEXT_MEMBER), [['{"a":1]', 1, 7]]],
+  [ends('in the word true'), [['t', 1], ['tru', 3]]],
+  [stray('in the word true'), [['trux', 3]]],
+  [stray('in the word false'), [['fAlse', 1]]],
+  [ends('in the word false'), [['fals', 4]]],
+  [stray('in the word null'), [['[nul]', 4]]],
+  [ends('in the word null'), [['n', 1]]],
+  [ends('in a number'), [['-', 1], ['1.', 2], ['1e', 2], ['1e+', 3]]],
+  [stray('in a number'), [['-x', 1], ['- 1', 1], ['1.x', 2], ['[-1.25E-]', 8]]],
+  [ends(NEXT_ITEM), [['[1', 2], ['[1 ', 3], ['[1\n', 3]]],
+  [ends(KEY), [['{', 1], ['{"a":1,', 7]]],
+  [stray(KEY), [['{1', 1], ['{"a":1,}', 7], ['{"a":1,\n\n  x}', 11]]],
+  [ends(COLON), [['{"a"', 4]]],
+  [stray(COLON), [['{"a" 1', 5]]],
+  [ends(NEXT_MEMBER), [['{"a":1', 6]]],
+  [stray(NEXT_MEMBER), [['{"a":1]', 6]]],
   [TOO_DEEP, [
-    ['['.repeat(maxDepth + 1), 1, maxDepth + 1], ['[\n'.repeat(maxDepth + 1), maxDepth + 1, 1],
-    [`{"🔑":${'['.repeat(maxDepth)}`, 1, maxDepth + 5]
+    ['['.repeat(maxDepth + 1), maxDepth], ['[\n'.repeat(maxDepth + 1), 2 * maxDepth],
+    [`{"🔑":${'['.repeat(maxDepth)}`, maxDepth + 7]
   ]]
 ]
 
-test('a fault is reported with its exact line and column, counted from 1, the column in characters', () => {
+test('a fault is reported with its exact byte, counted from 0', () => {
   for (const [fault, places] of FAULTS) {
-    for (const [body, line, column] of places) {
-      assert.deepEqual(parse(body), { ok: false, fault, line, column }, JSON.stringify(body.slice(0, 60)))
+    for (const [body, byte] of places) {
+      assert.deepEqual(parse(body), { ok: false, fault, byte }, JSON.stringify(body.slice(0, 60)))
     }
   }
   const faults = FAULTS.map(([fault]) => fault)
@@ -363,11 +361,11 @@ test('RFC 8259 §4: where an object is required, an object is taken, and another
     assertSame(value, JSON.parse(body))
   }
   const others: readonly Place[] = [
-    ...['null', 'true', 'false', '0', '-1.5e3', '""', '"{}"', '[]', '[{"a":1}]'].map(body => [body, 1, 1] as const),
-    [' 1 ', 1, 2], ['\n\n null', 3, 2], ['\r\n\t"ñ\u2028"\n', 2, 2], ['\r[\n{}\n]', 1, 2]
+    ...['null', 'true', 'false', '0', '-1.5e3', '""', '"{}"', '[]', '[{"a":1}]'].map(body => [body, 0] as const),
+    [' 1 ', 1], ['\n\n null', 3], ['\r\n\t"ñ\u2028"\n', 3], ['\r[\n{}\n]', 1]
   ]
-  for (const [body, line, column] of others) {
-    const expected = { ok: false, fault: 'is not an object', line, column }
+  for (const [body, byte] of others) {
+    const expected = { ok: false, fault: 'is not an object', byte }
     assert.deepEqual(parseJsonObject(Buffer.from(body), maxDepth), expected, body)
   }
 })
@@ -440,8 +438,8 @@ test('an object has at most 10,000 keys, wherever it stands', () => {
   const fault = 'has more than 10000 keys in one object'
   for (const levels of [1, maxDepth]) {
     assert.ok(parseJson(Buffer.from(`[${object(10_000)},{"a":${object(10_000)}}]`), maxDepth, levels).ok)
-    const column = object(10_000).length + 1
-    assert.deepEqual(parseJson(Buffer.from(object(10_001)), maxDepth, levels), { ok: false, fault, line: 1, column })
+    const byte = object(10_000).length
+    assert.deepEqual(parseJson(Buffer.from(object(10_001)), maxDepth, levels), { ok: false, fault, byte })
     assert.equal(faultOf(parseJson(Buffer.from(`[{"a":${object(10_001)}}]`), maxDepth, levels)), fault)
   }
 })

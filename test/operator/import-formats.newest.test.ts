@@ -265,8 +265,8 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
     ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^item 1: the object around \w+ has an unknown form$/],
     ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^item 1: name has an unknown form$/],
     ['{"encrypted":false,"items":{"SECRET":1}}', /^items has an unknown form; export it from Bitwarden again$/],
-    ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^line 1, column 31: it has an unexpected character/],
-    ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^line 1, column 47: it ends in a string$/],
+    ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^byte 30: it has an unexpected character/],
+    ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^byte 46: it ends in a string$/],
     ['{"logins":[{"SECRET":1}]}',
       /^line 1: this object has no member password; known are .* \.json of Bitwarden \(Tools, Export vault\)/]
   ] as const) {
@@ -318,18 +318,18 @@ test('a malformed file of this program is refused by its line, and the message n
   const a = JSON.stringify(A)
   const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n'
   const wrong: readonly (readonly [text: string | Buffer, message: RegExp])[] = [
-    [`${a}\n{"id":4,"password":"SECRET`, /^line 2, column 27: it ends in a string$/],
+    [`${a}\n{"id":4,"password":"SECRET`, /^line 2, byte 26: it ends in a string$/],
     [Buffer.concat([Buffer.from(`${a}\n`), Buffer.from('{"password":"SECRET\xff"}', 'latin1')]),
-      /^line 2, column 20: it is not valid UTF-8$/],
-    [`\ufeff{"id":4,"password":"SECRET`, /^line 1, column 27: it ends in a string$/],
-    [`${a}\n\ufeff${a}`, /^line 2, column 1: it /],
+      /^line 2, byte 19: it is not valid UTF-8$/],
+    [`\ufeff{"id":4,"password":"SECRET`, /^byte 26: it ends in a string$/],
+    [`${a}\n\ufeff${a}`, /^line 2, byte 0: it /],
     [`${a}\n["SECRET"]`, /^line 2: it is not an object$/],
-    [`${a}\n\0\0\0\0`, /^line 2, column 1: it /],
+    [`${a}\n\0\0\0\0`, /^line 2, byte 0: it /],
     ['\0\0\0\0', /^its first line names no known column; known are/],
     [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`,
       /^line 3: The password field must be a string. /],
     [`${a}\n${a}`, /^line 2: the ids do not ascend/],
-    [`{"a":${'['.repeat(70)}`, /^line 1, column 69: it nests deeper/],
+    [`{"a":${'['.repeat(70)}`, /^byte 68: it nests deeper/],
     [`${csv}3,SECRET,u,p,1`, /^line 3: the ids do not ascend/],
     [`${csv}04,SECRET,u,p,1`, /^line 3: The id field must be a number/],
     [`${csv}4,SECRET,,p,1`, /^line 3: The usuario field is required.$/],

@@ -2,10 +2,7 @@
 import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 
-interface AccessLogSettings {
-  /** Whether each request is given to `log.access`, a JSON line each. */
-  readonly accessLog: boolean
-}
+interface AccessLogSettings { readonly accessLog: boolean }
 
 export const accessLog: Part<AccessLogSettings> = {
   settings: {

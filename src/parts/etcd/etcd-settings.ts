@@ -5,23 +5,14 @@ import {
 import { isLoopback } from '../../http/client.ts'
 
 export interface EtcdSettings {
-  /** The members of the etcd cluster: their addresses, separated by commas. */
   readonly etcdEndpoints: readonly string[]
-  /** What the keys of the journal begin with in etcd; `/pes` unless given. */
   readonly etcdPrefix: string
-  /** The user to log in to etcd as. */
   readonly etcdUser: string | undefined
-  /** The file with the password of that user, on its first line. */
   readonly etcdPasswordFile: string | undefined
-  /** The authorities that vouch for etcd, PEM. */
   readonly etcdCa: string | undefined
-  /** The certificate to show to etcd, PEM. */
   readonly etcdCert: string | undefined
-  /** The private key of that certificate, PEM. */
   readonly etcdKey: string | undefined
-  /** Whether etcd on another machine may be reached without TLS; off unless given. */
   readonly etcdPlainHttp: boolean
-  /** Whether reads are answered, with what was known last, while etcd does not answer; off unless given. */
   readonly staleReads: boolean
 }
 

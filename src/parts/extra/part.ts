@@ -3,10 +3,7 @@ import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Route } from '../../http/route.ts'
 import type { Part } from '../../part.ts'
 
-interface ExtraSettings {
-  /** Whether the history of an entry and a change of one's own password are served; off unless given. */
-  readonly extraRoutes: boolean
-}
+interface ExtraSettings { readonly extraRoutes: boolean }
 
 /** The page needs these in any case. */
 const FOR_PAGE: ReadonlySet<string> =

@@ -6,9 +6,7 @@ import type { Part } from '../../part.ts'
 export type Audience = 'local' | 'public' | 'off'
 
 export interface MetricsSettings {
-  /** Who may read `/healthz`; `local` unless given. */
   readonly health: Audience
-  /** Who may read `/metrics`; `local` unless given. */
   readonly metrics: Audience
 }
 

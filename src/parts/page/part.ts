@@ -3,10 +3,7 @@ import { parseSwitch, setting } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
 import type { Part } from '../../part.ts'
 
-interface PageSettings {
-  /** Whether there is a page for people at `/`; on unless given. */
-  readonly page: boolean
-}
+interface PageSettings { readonly page: boolean }
 
 export const page: Part<PageSettings> = {
   settings: {

@@ -12,7 +12,7 @@ export interface Numbered {
 
 const LINE_FEED = 0x0a
 
-/** Undefined if it does not begin as JSON. Throws an `OperatorError` with line and column. */
+/** Undefined if it does not begin as JSON. Throws an `OperatorError` with line and byte. */
 export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable<Numbered> | undefined {
   const start = bytes.toString('latin1', 0, 1024).trimStart()[0]
   if (start !== '[' && start !== '{') return undefined
@@ -20,7 +20,7 @@ export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable
   if (whole.ok) return whole.value as JsonObject | readonly Json[]
   const [first] = linesIn(bytes)
   const isLines = start === '{' && first !== undefined && parseJson(first.text, MAX_JSON_DEPTH_LEVELS).ok
-  return isLines ? objectsIn(bytes) : valueOf(whole, 1) as never
+  return isLines ? objectsIn(bytes) : valueOf(whole, '') as never
 }
 
 /** Throws an `OperatorError` if an item is no object. */
@@ -33,7 +33,7 @@ export function * itemsOf(list: readonly Json[]): Generator<Numbered, void, void
 
 function * objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
   for (const { line, text } of linesIn(bytes)) {
-    const object = valueOf(parseJson(text, MAX_JSON_DEPTH_LEVELS), line)
+    const object = valueOf(parseJson(text, MAX_JSON_DEPTH_LEVELS), `line ${line}, `)
     if (!(object instanceof Map)) throw new OperatorError(`line ${line}: it is not an object`)
     yield { line, object }
   }
@@ -49,7 +49,8 @@ function * linesIn(bytes: Buffer): Generator<{ readonly line: number, readonly t
   }
 }
 
-function valueOf(parsed: Parsed<Json>, line: number): Json {
+/** `line` with a comma. */
+function valueOf(parsed: Parsed<Json>, line: string): Json {
   if (parsed.ok) return parsed.value
-  throw new OperatorError(`line ${line + parsed.line - 1}, column ${parsed.column}: it ${parsed.fault}`)
+  throw new OperatorError(`${line}byte ${parsed.byte}: it ${parsed.fault}`)
 }
