@@ -67,6 +67,7 @@ function created(id: number, fields: Sent, close: () => void): undefined {
   const { otp = '', ...others } = fields
   const row = rowOf({ id, isActive: true, tag: undefined, fields: { ...EMPTY, ...others } }, undefined, true)
   entries.put({ ...row, hasCode: otp !== '' })
+  if (!entries.shown.some(entry => entry.id === id)) entries.keep()
   close()
   show()
   tell(say('created'))

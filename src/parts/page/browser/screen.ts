@@ -53,10 +53,7 @@ function focus(): void {
 
 function focusOn(id: number): void {
   if (isModal() || !isAtList()) return
-  if (!entriesNow().shown.some(entry => entry.id === id)) {
-    entries.keep()
-    bar.clearSearch()
-  }
+  if (!entriesNow().shown.some(entry => entry.id === id)) bar.clearSearch()
   if (!grid.focusOn(id)) focus()
 }
 

@@ -28,7 +28,7 @@ interface Page {
   renew(): void
   /** Into the list, or the search. */
   focus(): void
-  /** Even if the search hides the entry. */
+  /** Even if the search hides the entry; what a filter no longer matches has left it. */
   focusOn(id: number): void
   toTop(): void
   clearSearch(isForGood?: boolean): void
