@@ -11,6 +11,9 @@ import type { Terminal } from './parts/terminal.ts'
 /** Something asked for does not exist or cannot be done. Exit code 1. */
 export class OperatorError extends Error {}
 
+/** The journal is not what it was. Exit code 3. */
+export class LossError extends OperatorError {}
+
 /** The command line is wrong. Exit code 2. */
 export class UsageError extends Error {}
 

@@ -9,8 +9,6 @@ const SENTENCES = {
   'key-unknown': 'the key file lacks a key of the journal',
   'journal-damaged': 'the journal is damaged',
   'journal-newer': 'the journal was written by a newer version',
-  'head-unknown': 'the noted head is nowhere in this journal',
-  'archive-foreign': 'the archive does not join this journal',
   'journal-closed': 'the journal is closed',
   'journal-failed': 'the journal takes no more writes',
   'journal-missing': 'there is no journal',
@@ -34,8 +32,7 @@ const SENTENCES = {
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
   'route-invalid': 'a route of a part cannot be served',
-  'address-unusable': 'the address cannot be listened on',
-  'csv-malformed': 'the file is not valid CSV (RFC 4180)'
+  'address-unusable': 'the address cannot be listened on'
 } as const
 
 /** Messages by field. */

@@ -59,7 +59,8 @@ interface Context extends Guarded {
 
 /**
  * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
- * answer is sent before the next request is looked at.
+ * answer is sent before the next request is looked at. Invariant: `assertMay` never judges a token that was looked up
+ * before a wait. So all waits before the handler are inside `lookedUpAfter`.
  */
 async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
   const { request, response, head, client } = context
@@ -78,17 +79,15 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
     const { route, id, version } = matchedRoute(context, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
       const mustBeNewest = tokenIn(head) !== undefined && context.session === undefined // it may be a new token
-      await catchUp(() => options.catchUp!(mustBeNewest), route)
-      context.session = sessionOf(options, context, head)
+      await lookedUpAfter(catchUp(() => options.catchUp!(mustBeNewest), route), options, context, head)
     }
     assertMay(options, context.session, route)
     const refusal = route.before?.(id, context.session)
     if (refusal !== undefined) throw refusal
     let body: unknown
     if (route.shape !== undefined) {
-      body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
-      // It may have been revoked meanwhile.
-      if (context.session !== undefined) context.session = sessionOf(options, context, head)
+      const read = bodyOf(request, response, head, route.shape, options.maxBodyBytes)
+      body = await lookedUpAfter(read, options, context, head)
       assertMay(options, context.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
     const call = { head, id, version, body, client, session: context.session }
@@ -217,6 +216,15 @@ function describe(error: unknown): string {
 function sessionOf({ authenticate }: PipelineOptions, context: Context, head: Head): Session | undefined {
   const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token, addressKey(context))
+}
+
+/** Looks the token up again: during the wait it may have been revoked or narrowed, and others may have issued it. */
+async function lookedUpAfter<T>(
+  wait: Promise<T>, options: PipelineOptions, context: Context, head: Head
+): Promise<T> {
+  const result = await wait
+  context.session = sessionOf(options, context, head)
+  return result
 }
 
 const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>

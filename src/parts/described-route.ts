@@ -1,6 +1,7 @@
 /** What a part says about its routes, for `/openapi.json`. */
 import type { Reply } from '../http/reply.ts'
 import type { Route } from '../http/route.ts'
+import { FIELDS, REQUIRED_FIELDS, type EntryField, type EntryFields } from '../store/entry.ts'
 
 export type DescribedRoute = Route & { readonly description?: RouteDescription }
 
@@ -21,6 +22,9 @@ export interface RouteDescription {
   readonly answers: { readonly [name: string]: Reply }
   readonly schemas?: { readonly [name: string]: Schema }
 }
+
+export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
+  { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
 
 /** All properties, and no others. */
 export function object(properties: { readonly [name: string]: Schema }): Schema {

@@ -97,9 +97,6 @@ const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
 export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isAnswered)
 const UNANSWERED_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isAnswered)
 
-export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
-  { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
-
 /** Journals mark records with optional fields: see `events.ts`. */
 export function hasMore(given: EntryChanges): boolean {
   for (const field of OPTIONAL_FIELDS) if (given[field] !== undefined) return true
@@ -129,8 +126,6 @@ export function changedEntry(entry: Entry, changes: EntryChanges): Entry {
 export function openFieldsOf(entry: EntryChanges): EntryChanges {
   return Object.fromEntries(OPEN_FIELDS.map(field => [field, entry[field]]))
 }
-
-export function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }
 
 /** Without the fields that nobody is answered. */
 export function answered(entry: Entry): AnsweredEntry {

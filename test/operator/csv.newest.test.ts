@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import test from 'node:test'
-import { csvRow, decodeUtf8, readCsv, type Separator } from '../../src/parts/operator/transfer/csv.ts'
-import { Failure } from '../../src/errors.ts'
+import { csvRow, CsvError, decodeUtf8, readCsv, type Separator } from '../../src/parts/operator/transfer/csv.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
 
 function cellsOf(text: string | Buffer, separator?: Separator): readonly (readonly string[])[] {
@@ -13,7 +12,7 @@ function faultOf(text: string | Buffer): string {
   try {
     cellsOf(text)
   } catch (error) {
-    assert.ok(error instanceof Failure && error.code === 'csv-malformed', String(error))
+    assert.ok(error instanceof CsvError, String(error))
     return error.message.replace('the file is not valid CSV (RFC 4180): ', '')
   }
   return assert.fail(`it was read: ${JSON.stringify(String(text))}`)

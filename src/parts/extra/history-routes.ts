@@ -2,9 +2,9 @@
 import { BUSY, jsonReply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
-import { ANSWERED_FIELDS, EXAMPLE } from '../../store/entry.ts'
+import { ANSWERED_FIELDS } from '../../store/entry.ts'
 import type { Store } from '../../store/store.ts'
-import { object, type DescribedRoute, type RouteDescription } from '../described-route.ts'
+import { EXAMPLE, object, type DescribedRoute, type RouteDescription } from '../described-route.ts'
 import { historyReader } from './history.ts'
 import { nameOf } from './names.ts'
 

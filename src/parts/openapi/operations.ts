@@ -4,8 +4,8 @@ import { TEXTS } from '../../contract.ts'
 import { FORBIDDEN, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { PASSWORD_CHANGED, SESSIONS_ENDED, UNKNOWN_SESSION, WRONG_PASSWORD } from '../../http/session-routes.ts'
 import { MAX_CODE_LENGTH } from '../../limits.ts'
-import { ANSWERED_FIELDS, ENTRY_FIELDS, EXAMPLE, FIELDS, type EntryField } from '../../store/entry.ts'
-import type { RouteDescription, Schema } from '../described-route.ts'
+import { ANSWERED_FIELDS, ENTRY_FIELDS, FIELDS, type EntryField } from '../../store/entry.ts'
+import { EXAMPLE, type RouteDescription, type Schema } from '../described-route.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 const form = (properties: object): Schema => ({ type: 'object', properties, required: Object.keys(properties) })

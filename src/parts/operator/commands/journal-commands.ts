@@ -9,7 +9,7 @@ import { Failure } from '../../../errors.ts'
 import { counted } from '../../../log.ts'
 import { event } from '../../../store/events.ts'
 import {
-  OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
+  LossError, OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
 } from '../../../command.ts'
 import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
 import {
@@ -86,7 +86,7 @@ async function verify(context: Context): Promise<void> {
     const why = 'it was replaced or tampered with, or this is another journal'
     const [last] = ends
     const older = last && `; a head from ${before(last)} that was not its end is only in an archive of that time`
-    throw new Failure('head-unknown', `${why}${older ?? ''}`)
+    throw new LossError(`the noted head is nowhere in this journal: ${why}${older ?? ''}`)
   }
   if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
 }

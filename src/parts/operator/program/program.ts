@@ -5,14 +5,13 @@
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'
-import { OperatorError, UsageError, type Arguments, type Command } from '../../../command.ts'
+import { LossError, OperatorError, UsageError, type Arguments, type Command } from '../../../command.ts'
 import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../../terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
-  'setting-invalid': 2, 'journal-damaged': 3, 'journal-newer': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
-  'head-unknown': 3, 'archive-foreign': 3
+  'setting-invalid': 2, 'journal-damaged': 3, 'journal-newer': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3
 }
 
 export async function runProgram(words: readonly string[]): Promise<number> {
@@ -73,6 +72,7 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
 
 function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof UsageError) return 2
+  if (error instanceof LossError) return 3
   if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1
   const isForeseen = error instanceof OperatorError || systemCode(error) !== (error as Error).message
   return isForeseen ? 1 : undefined

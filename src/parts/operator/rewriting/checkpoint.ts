@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../../journal/journal.ts'
 import { MAX_EVENT_BYTES } from '../../../limits.ts'
-import { fieldsOf, hasMore, rowOf } from '../../../store/entry.ts'
+import { fieldsOf, hasMore } from '../../../store/entry.ts'
 import { event, type KeptRow } from '../../../store/events.ts'
 import { State } from '../../../store/state.ts'
 import type { KeptToken, KeptUser, User } from '../../../store/users.ts'
@@ -73,7 +73,7 @@ function * keptEntries({ entries, deletions }: State): Generator<KeptRow | null,
     const changed = changedMs === undefined ? {} : { changed: new Date(changedMs).toISOString() }
     const deletion = deletions.get(id)
     const deleted = deletion && { deleted: new Date(deletion.ms).toISOString(), deletedBy: deletion.by }
-    yield { ...rowOf(entry), ...changed, ...deleted }
+    yield { ...fieldsOf(entry), status: entry.status, ...changed, ...deleted }
   }
 }
 

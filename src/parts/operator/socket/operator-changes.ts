@@ -1,7 +1,7 @@
 /** Changes that only the operator makes, and the operator's name in records. */
 import { Failure } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
-import { CREATE_SHAPE, hasMore, rowOf, type Entry, type EntryRow } from '../../../store/entry.ts'
+import { CREATE_SHAPE, fieldsOf, hasMore, type Entry, type EntryRow } from '../../../store/entry.ts'
 import { GroupNames } from '../../../store/groups.ts'
 import type { EntryTable } from '../../../store/entries.ts'
 import { event, type Events } from '../../../store/events.ts'
@@ -109,3 +109,6 @@ function planOf(
   }
   return { imported: { duplicates, made: made.length }, entries: made }
 }
+
+/** In the served order. */
+function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }

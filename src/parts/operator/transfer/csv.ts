@@ -5,7 +5,7 @@
  * which are skipped. Anything else is refused: a guess would be a wrong password.
  */
 import { isUtf8 } from 'node:buffer'
-import { Failure } from '../../../errors.ts'
+import { OperatorError } from '../../../command.ts'
 import { counted } from '../../../log.ts'
 
 /** `line` is where the row begins, from 1. */
@@ -21,7 +21,7 @@ export type Separator = ',' | ';' | '\t'
 const MAX_CELLS = 1_000
 
 /**
- * Takes linear time. Throws `csv-malformed` with line and column (in characters, from 1), also if a row has another
+ * Takes linear time. Throws a `CsvError` with line and column (in characters, from 1), also if a row has another
  * length than the first (§2.4).
  */
 export function * readCsv(
@@ -97,14 +97,17 @@ function plainEnd(text: string, start: number, separator: Separator): number {
   return end
 }
 
-function malformed(text: string, at: number, what: string): Failure {
+export class CsvError extends OperatorError {}
+
+function malformed(text: string, at: number, what: string): CsvError {
   const lines = linesOf(text.slice(0, at))
-  return new Failure('csv-malformed', `line ${lines.length}, column ${[...lines.at(-1)!].length + 1}: ${what}`)
+  const place = `line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
+  return new CsvError(`the file is not valid CSV (RFC 4180): ${place}: ${what}`)
 }
 
 function linesOf(text: string): string[] { return text.split(/\r\n|\r|\n/) }
 
-/** Throws `csv-malformed` if it is not UTF-8. */
+/** Throws a `CsvError` if it is not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {
   if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
   // Encoded again, the text first differs at what is not UTF-8.

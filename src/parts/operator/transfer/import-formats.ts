@@ -3,7 +3,6 @@
  * that an entry has no place for are counted by kind.
  */
 import type { Buffer } from 'node:buffer'
-import { Failure } from '../../../errors.ts'
 import { check, number, optional, sentenceOf } from '../../../store/validate.ts'
 import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS } from '../../../store/entry.ts'
 import type { JsonObject } from '../../../http/json.ts'
@@ -11,7 +10,7 @@ import { bitwardenSource, isBitwarden } from './bitwarden-json.ts'
 import {
   assertOnce, columnsIn, FORMATS, foreignReader, PLAIN, PLAIN_COLUMNS, plainReader, SYSTEMS, USERS
 } from './csv-formats.ts'
-import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
+import { CsvError, decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
 import type { Row, Source } from './import-row.ts'
 import { itemsOf, readJson, type Numbered } from './json-objects.ts'
@@ -33,7 +32,7 @@ const OTHER_JSON: readonly (readonly [members: readonly string[], sentence: stri
   [['items'], 'this JSON is of no known program: export it there as CSV']
 ]
 
-/** `keepsGroups`: folders become groups. Throws an `OperatorError`, or `csv-malformed`, that names the line. */
+/** `keepsGroups`: folders become groups. Throws an `OperatorError` that names the line. */
 export function readSource(bytes: Buffer, keepsGroups: boolean = true): Source {
   assertText(bytes)
   // JSON has no byte order mark (RFC 8259 §8.1), but editors write it.
@@ -98,7 +97,7 @@ function headerOf(text: string, separator: Separator): readonly string[] | undef
     const [first] = readCsv(text, separator)
     return first?.cells
   } catch (error) {
-    if (error instanceof Failure) return undefined
+    if (error instanceof CsvError) return undefined
     throw error
   }
 }
