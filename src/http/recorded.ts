@@ -15,7 +15,7 @@ export function isUnrecorded(
 /** Throws the reply that refuses. The handler is asked again, so it must change nothing. */
 export async function recorded(commits: Commits, route: Route, call: Call<unknown>, first: Reply): Promise<Reply> {
   try {
-    return await disclosed(commits, call.session, route.operation, () => route.handle(call), first)
+    return await disclosed(commits, call.session, route.operation, () => first.again?.() ?? route.handle(call), first)
   } catch (error) {
     throw error instanceof Failure ? failureReply(error, undefined) ?? UNRECORDED : error
   }

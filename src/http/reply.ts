@@ -15,6 +15,8 @@ export interface Reply {
   readonly isLast?: boolean
   /** The passwords in the body. Sent only once it is recorded who is told them. */
   readonly tells?: Tells | undefined
+  /** What may be sent once that is recorded; without it, the handler is asked again. */
+  readonly again?: () => Reply
   /** For the access log: the user, the token's hash, the entry. */
   readonly logged?: { readonly user?: number | undefined, readonly token?: string, readonly entry?: number | 'all' }
 }

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 import { disclosed } from '../../src/store/disclosure.ts'
 import type { Tells } from '../../src/store/knowledge.ts'
-import { breakDisk } from '../support/disk-faults.ts'
+import { breakDisk, holdAppend } from '../support/disk-faults.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import type { Started } from '../support/service.ts'
@@ -102,6 +102,22 @@ test('equal reads at once make one record; a read beside a change tells what is 
     const isNew = read!.json.passwords.password === `P${n}`
     assert.deepEqual(knows(1), isNew ? [1, 2] : [1], `change ${n}`)
   }
+})
+
+test('a former value is read once: another history that is read meanwhile refuses nobody who is recorded', async t => {
+  const { ana, bea, knows, started: { service: { store } } } = await team(t)
+  await createEntry(store, { ...FIELDS, grupo: 'a' }, null)
+  for (let n = 0; n < 20; n++) {
+    await Promise.all(Array.from({ length: 500 }, () => createEntry(store, FIELDS, null)))
+  }
+  const { reached, release } = holdAppend(t)
+  const former = bea('GET', 'formerPassword/1/1')
+  await reached
+  const histories = [1, 2].map(() => ana('GET', 'historyPassword/2'))
+  assert.equal((await Promise.race(histories)).status, 503, 'one is under way')
+  release()
+  assert.deepEqual([(await former).json, knows(1)], [{ fields: { ...FIELDS, grupo: 'a' }, status: 200 }, ['host', 2]])
+  assert.deepEqual((await Promise.all(histories)).map(({ status }) => status).sort(), [200, 503])
 })
 
 test('nobody is named for a read whose entry went out of sight or was deleted in the same write', async t => {

@@ -1,5 +1,5 @@
 /** The history of an entry: who changed what and when, and the values of one change. */
-import { BUSY, jsonReply } from '../../http/reply.ts'
+import { BUSY, jsonReply, type Reply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ANSWERED_FIELDS } from '../../store/entry.ts'
@@ -32,10 +32,13 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
         const found = changes.find(one => one.version === version)
         if (found === undefined || found.change === 'unseen') return UNKNOWN
         const { fields } = found
-        // Moved out of sight, or purged, meanwhile.
-        if (before(id, session) !== undefined) return UNKNOWN
-        const isPresent = fields.password !== undefined && fields.password === state.entries.get(id)?.password
-        return { ...jsonReply(200, { fields, status: 200 }), tells: isPresent ? id : [], logged: { entry: id } }
+        const read = jsonReply(200, { fields, status: 200 })
+        const again = (): Reply => {
+          if (before(id, session) !== undefined) return UNKNOWN // moved out of sight, or purged, meanwhile
+          const isPresent = fields.password !== undefined && fields.password === state.entries.get(id)?.password
+          return { ...read, tells: isPresent ? id : [], logged: { entry: id }, again }
+        }
+        return again()
       }
     }
   ]
