@@ -7,14 +7,14 @@ import type { Knower } from './knowledge.ts'
 export function put(
   { entries, knowledge }: Tables, entry: Entry, old: Entry | undefined, setMs?: number, by?: Knower
 ): void {
-  if (old?.password !== entry.password) knowledge.set(entry.id, by)
+  if (old?.password !== entry.password) knowledge.set(entry.id, by, old?.password)
   else if (old.status < entry.status || old.grupo !== entry.grupo) knowledge.renew(entry.id)
   else if (old.status > entry.status) knowledge.settle(entry.id)
   entries.set(entry, setMs)
 }
 
 export function purge({ entries, knowledge, deletions }: Tables, id: number): void {
-  knowledge.forget(id)
+  knowledge.forget(id, entries.get(id)?.password)
   deletions.delete(id)
   entries.delete(id)
 }

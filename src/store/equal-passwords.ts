@@ -1,12 +1,11 @@
 /** Which entries have the same password. Pages that have not changed are not read again. */
-import { hash } from 'node:crypto'
 import { LIST_PAGE_ENTRIES } from '../limits.ts'
 import type { Entries } from './entries.ts'
 import type { Exposure } from './exposure.ts'
+import { numberOf } from './former-knowers.ts'
 import { idsOn, pageOf } from './paged-list.ts'
 
-/** `knowers`: users who know one of the entries and may not be told all of them. */
-interface Shared { readonly ids: Set<number>, active: number, knowers: readonly number[] }
+interface Shared { readonly ids: Set<number>, active: number }
 
 export class EqualPasswords {
   readonly #entries: Entries
@@ -15,6 +14,8 @@ export class EqualPasswords {
   readonly #numbers: number[] = []
   /** By positive number: its only id, or several. */
   readonly #ids = new Map<number, number | Shared>()
+  /** By positive number: users who know it, from any entry, and may not be told every password. */
+  readonly #knowers = new Map<number, readonly number[]>()
   /** Numbers that count otherwise now for other entries, too. */
   readonly #changed = new Set<number>()
   /** By page: its changes when it was read, and the changes of its counts. */
@@ -39,11 +40,8 @@ export class EqualPasswords {
     return typeof found === 'object' ? found.ids : []
   }
 
-  /** Users who know one of the entries that have the password of an entry, and may not be told all of them. */
-  knowersAs(id: number): readonly number[] {
-    const found = this.#ids.get(Math.abs(this.#numbers[id] ?? 0))
-    return typeof found === 'object' ? found.knowers : []
-  }
+  /** Users who know the password of an entry from another one that has, or had it, and may not be told all. */
+  knowersAs(id: number): readonly number[] { return this.#knowers.get(Math.abs(this.#numbers[id] ?? 0)) ?? [] }
 
   /** Another number after each change of what entries of the page share with others. */
   recounts(page: number): number { return this.#recounts[page] ?? 0 }
@@ -67,17 +65,20 @@ export class EqualPasswords {
     return true
   }
 
-  /** Whoever is told one entry knows those that have the same password. */
+  /** Whoever knows one entry knows those that have the same password. */
   #compareKnown(): void {
     const now = `${this.#exposure.tellings} ${this.#exposure.rights}`
     const isSame = now === this.#known
     this.#known = now
     for (const number of isSame ? [...this.#changed] : this.#ids.keys()) {
-      const shared = this.#ids.get(number)
-      if (typeof shared !== 'object') continue
-      const knowers = this.#exposure.confinedKnowers(shared.ids)
-      if (knowers.join() !== shared.knowers.join()) this.#changed.add(number)
-      shared.knowers = knowers
+      const found = this.#ids.get(number)
+      const ids = typeof found === 'object' ? found.ids : []
+      const isKnown = typeof found === 'object' || (found !== undefined && this.#exposure.isFormer(number))
+      const knowers = isKnown ? this.#exposure.confinedKnowers(number, ids) : []
+      const before = this.#knowers.get(number) ?? []
+      if (knowers.join() !== before.join()) this.#changed.add(number)
+      if (knowers.length === 0) this.#knowers.delete(number)
+      else this.#knowers.set(number, knowers)
     }
   }
 
@@ -93,10 +94,13 @@ export class EqualPasswords {
 
   #add(number: number, id: number, isActive: boolean): void {
     const found = this.#ids.get(number)
-    if (found === undefined) return void this.#ids.set(number, id)
+    if (found === undefined) {
+      if (this.#exposure.isFormer(number)) this.#changed.add(number)
+      return void this.#ids.set(number, id)
+    }
     this.#changed.add(number)
     const shared = typeof found === 'object' ? found
-      : { ids: new Set([found]), active: Number(this.#numbers[found]! > 0), knowers: [] }
+      : { ids: new Set([found]), active: Number(this.#numbers[found]! > 0) }
     shared.ids.add(id)
     shared.active += Number(isActive)
     this.#ids.set(number, shared)
@@ -111,6 +115,3 @@ export class EqualPasswords {
     if (shared.ids.size === 1) this.#ids.set(number, [...shared.ids][0]!)
   }
 }
-
-/** 48 bits of SHA-256, and not 0: two passwords share them by chance once in millions of lists. */
-function numberOf(password: string): number { return parseInt(hash('sha256', password, 'hex').slice(0, 12), 16) || 1 }

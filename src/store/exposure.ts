@@ -1,5 +1,5 @@
 /** Passwords known by users whom no operation may tell them any more, and who knows a password at all. */
-import type { Knower } from './knowledge.ts'
+import { HOST, type Knower } from './knowledge.ts'
 import type { State } from './state.ts'
 import { covers, sees } from './users.ts'
 
@@ -46,18 +46,25 @@ export class Exposure {
     return this.outsiders(entries.grupo(id)).filter(user => knowledge.knows(user, id) || others.includes(user)).length
   }
 
-  /** Users who know one of the entries, of those who may be told the passwords of some groups alone. */
-  confinedKnowers(ids: ReadonlySet<number>): readonly number[] {
+  /**
+   * Of the users who may not be told every password: those who know the one that these entries have, from one of them,
+   * or from an entry that had it.
+   */
+  confinedKnowers(number: number, ids: Iterable<number>): readonly number[] {
     const { knowledge } = this.#state
-    return this.outsiders(undefined).filter(user => {
-      for (const id of ids) if (knowledge.knows(user, id)) return true
-      return false
-    })
+    const [former, all] = [knowledge.former.of(number), [...ids]]
+    return this.outsiders(undefined).filter(user => former.has(user) || all.some(id => knowledge.knows(user, id)))
   }
+
+  /** Whether somebody knows the password from an entry that had it. */
+  isFormer(number: number): boolean { return this.#state.knowledge.former.of(number).size > 0 }
 }
 
-/** `equal`: through an entry that has the same password. An operator without an account name has an empty text. */
-export type KnowerRow = { readonly how: 'set' | 'read' | 'equal' } & (
+/** `equal`: from another entry that has, or had, the same password. */
+export type How = 'set' | 'read' | 'equal'
+
+/** An operator without an account name has an empty text. */
+export type KnowerRow = { readonly how: How } & (
   | { readonly user: { readonly id: number, readonly email: string, readonly name: string }, readonly removed?: true }
   | { readonly operator: string }
   | { readonly host: true }
@@ -66,25 +73,45 @@ export type KnowerRow = { readonly how: 'set' | 'read' | 'equal' } & (
 /** `unrecordedBefore`, ISO 8601: who was told before may be unknown. */
 export interface WhoKnows { readonly knows: readonly KnowerRow[], readonly unrecordedBefore?: string | undefined }
 
-/** `equals`: ids of the entries that have the same password, if the caller may know of them. */
-export function whoKnows(state: State, id: number, equals: Iterable<number> = []): WhoKnows {
-  const { knowledge } = state
-  const found = new Map<Knower, KnowerRow['how']>()
+/**
+ * Who knows the password of an entry, whoever set it first. `equals`: ids of the entries that have the same password;
+ * undefined if it must not be told that others have it.
+ */
+export function knowersOf(
+  { entries, knowledge }: State, id: number, equals?: Iterable<number>
+): ReadonlyMap<Knower, How> {
+  const found = new Map<Knower, How>()
   for (const { knower, how } of knowledge.knowersOf(id)) found.set(knower, how)
-  for (const other of equals) {
-    for (const { knower } of knowledge.knowersOf(other)) if (!found.has(knower)) found.set(knower, 'equal')
+  if (equals === undefined) return found
+  const others = [...equals].flatMap(other => knowledge.knowersOf(other)).map(({ knower }) => knower)
+  for (const knower of [...others, ...knowledge.formerKnowers(entries.get(id)!.password)]) {
+    if (!found.has(knower)) found.set(knower, 'equal')
   }
-  // Nothing is recorded at the moment.
-  const ms = knowledge.recording === 'begun' ? knowledge.unrecordedBeforeMs(id) : Date.now()
+  return found
+}
+
+/** If who read it before this time may be unknown: milliseconds since 1970, `Infinity` for now. */
+export function unrecordedBeforeMs(
+  { entries, knowledge }: State, id: number, equals?: Iterable<number>
+): number | undefined {
+  if (knowledge.recording !== 'begun' || knowledge.isUntold) return Infinity
+  if (equals === undefined) return knowledge.unrecordedBeforeMs(id)
+  const { password } = entries.get(id)!
+  return [id, ...equals].map(one => knowledge.unrecordedBeforeMs(one, password)).find(ms => ms !== undefined)
+}
+
+/** As `knowersOf`. */
+export function whoKnows(state: State, id: number, equals?: Iterable<number>): WhoKnows {
+  const ms = unrecordedBeforeMs(state, id, equals)
   return {
-    knows: [...found].map(([knower, how]) => rowOf(state, knower, how)),
-    ...ms !== undefined && { unrecordedBefore: new Date(ms).toISOString() }
+    knows: [...knowersOf(state, id, equals)].map(([knower, how]) => rowOf(state, knower, how)),
+    ...ms !== undefined && { unrecordedBefore: new Date(Math.min(ms, Date.now())).toISOString() }
   }
 }
 
-function rowOf({ users }: State, knower: Knower, how: KnowerRow['how']): KnowerRow {
+function rowOf({ users }: State, knower: Knower, how: How): KnowerRow {
   if (typeof knower !== 'number') {
-    return knower === 'host' ? { host: true, how } : { operator: knower.slice('operator:'.length), how }
+    return knower === HOST ? { host: true, how } : { operator: knower.slice('operator:'.length), how }
   }
   const { email = '', name = '', isRemoved } = users.get(knower) ?? { isRemoved: true }
   return { user: { id: knower, email, name }, how, ...isRemoved === true && { removed: true } }

@@ -1,4 +1,5 @@
 /** The events of what is known, and their effects; `knowledge.…` are kept by a compaction. */
+import type { KeptFormer } from './former-knowers.ts'
 import {
   HOST, type Kept, type KeptChange, type KeptKnower, type KeptPage, type Knower, type Knowledge, type KnowledgeTable,
   type List
@@ -23,6 +24,7 @@ export interface KnowledgeEvents {
   'knowledge.knowers': { readonly knowers: readonly KeptKnower[] }
   'knowledge.changes': { readonly first: number, readonly changes: readonly KeptChange[] }
   'knowledge.pages': { readonly pages: readonly KeptPage[] }
+  'knowledge.former': { readonly passwords: readonly KeptFormer[] }
   /** Of removed users who still know something. */
   'knowledge.addresses': { readonly users: readonly Pick<User, 'id' | 'email' | 'name'>[] }
 }
@@ -87,6 +89,9 @@ export const KNOWLEDGE_TYPES: { readonly [T in keyof KnowledgeEvents]: EventType
   'knowledge.pages': {
     fields: ['pages'], rows: ['pages', ['place', 'page', 'bits']],
     reduce: (tables, { pages }) => whole(tables).restorePages(pages)
+  },
+  'knowledge.former': {
+    fields: ['passwords'], reduce: (tables, { passwords }) => whole(tables).former.restore(passwords)
   },
   'knowledge.addresses': {
     fields: ['users'], rows: ['users', ['id', 'email', 'name']],

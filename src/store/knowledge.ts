@@ -3,6 +3,7 @@
  * mark and not a bit for each entry: it tells the entries that were new to lists at or before its count of changes.
  */
 import { Buffer } from 'node:buffer'
+import { FormerKnowers, numberOf } from './former-knowers.ts'
 
 /** A user's id, an operator (`operator`, `operator:NAME`), or an embedder's process (`host`). */
 export type Knower = number | string
@@ -25,23 +26,24 @@ const UNRECORDED = ''
 /** How events change what is known; `Knowledge` and drafts of it. */
 export interface KnowledgeTable {
   readonly recording: Recording
-  /** The entry has another password: everybody forgets but who set it. */
-  set(id: number, by: Knower | undefined): void
+  /** The entry has another password: nobody knows it but who set it. `former` is the one it had. */
+  set(id: number, by: Knower | undefined, former?: string): void
   /** Call before the entry leaves the lists that had it. */
   settle(id: number): void
   /** The entry was restored or moved: it is new to lists. */
   renew(id: number): void
   /** The entry has no values any more. */
-  forget(id: number): void
+  forget(id: number, former?: string): void
   tell(knower: Knower, tells: Tells): void
   /** `ms`: milliseconds since 1970. */
   record(what: 'begun' | 'ended' | 'gap', ms: number): void
 }
 
-/** What lists need to know of entries. */
+/** What is asked of entries. */
 export interface Listable {
   isActive(id: number): boolean
   grupo(id: number): string | undefined
+  entries(): Iterable<{ readonly password: string }>
 }
 
 interface Known {
@@ -84,14 +86,19 @@ export class Knowledge implements KnowledgeTable {
   /** Another number after each password that was told. */
   tellings = 0
   recording: Recording
+  /** An operator was told something, and no record says so yet. */
+  isUntold = false
+  readonly former: FormerKnowers
 
-  constructor(entries: Listable) { this.#entries = entries }
+  constructor(entries: Listable) {
+    this.#entries = entries
+    this.former = new FormerKnowers(() => entries.entries())
+  }
 
   get changes(): number { return this.#changes }
 
-  set(id: number, by: Knower | undefined): void {
-    const isNew = (this.#newAt[id] ?? 0) === 0
-    if (!isNew) this.#clear(id)
+  set(id: number, by: Knower | undefined, former?: string): void {
+    if (former !== undefined) this.#leave(id, former)
     this.#renewed(id)
     this.#setBy[id] = by === undefined ? 0 : this.#of(by).place
   }
@@ -105,8 +112,8 @@ export class Knowledge implements KnowledgeTable {
     this.#renewed(id)
   }
 
-  forget(id: number): void {
-    this.#clear(id)
+  forget(id: number, former?: string): void {
+    if (former !== undefined) this.#leave(id, former)
     this.#newAt[id] = 0
     this.#setBy[id] = 0
   }
@@ -155,9 +162,19 @@ export class Knowledge implements KnowledgeTable {
 
   knowsAny(knower: Knower): boolean { return this.knownBy(knower).next().done !== true }
 
-  /** If who read the entry's password before this time may be unknown: milliseconds since 1970. */
-  unrecordedBeforeMs(id: number): number | undefined {
-    return this.knows(UNRECORDED, id) ? this.#unrecordedBeforeMs : undefined
+  /** Who knew the password while another entry had it. */
+  formerKnowers(password: string): Knower[] {
+    return [...this.former.of(numberOf(password))].filter(knower => knower !== UNRECORDED)
+  }
+
+  /**
+   * If who read the entry's password before this time may be unknown: milliseconds since 1970. With its password, also
+   * if another entry had it.
+   */
+  unrecordedBeforeMs(id: number, password?: string): number | undefined {
+    const isUnrecorded = this.knows(UNRECORDED, id) ||
+      (password !== undefined && this.former.of(numberOf(password)).has(UNRECORDED))
+    return isUnrecorded ? this.#unrecordedBeforeMs : undefined
   }
 
   kept(): Kept {
@@ -231,7 +248,9 @@ export class Knowledge implements KnowledgeTable {
     this.#recent[this.#changes % MAX_RECENT] = id
   }
 
-  #clear(id: number): void {
+  /** The entry has this password no more. */
+  #leave(id: number, former: string): void {
+    this.former.add(former, [...this.#knowers].flatMap(([knower, known]) => this.#has(known, id) ? knower : []))
     for (const { pages } of this.#knowers.values()) {
       const page = pages.get(Math.floor(id / PAGE_IDS))
       if (page !== undefined) page[byteOf(id)]! &= ~bitOf(id)

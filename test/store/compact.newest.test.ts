@@ -36,7 +36,7 @@ function shown(store: FullStore): unknown {
   const { accounts, state: { entries, deletions, knowledge } } = store
   return [entries.list()?.toString(), Array.from({ length: entries.size + 1 }, (_, i) => entries.text(i + 1) ?? null),
     accounts.users(), accounts.tokens(), entries.count, entries.active, [...deletions], knowledge.kept(),
-    [...knowledge.keptKnowers()], [...knowledge.keptChanges()], [...knowledge.keptPages()]]
+    [...knowledge.keptKnowers()], [...knowledge.keptChanges()], [...knowledge.keptPages()], knowledge.former.kept()]
 }
 
 /** Entries that were changed, deleted and purged, users who were removed, and tokens that have ended. */
@@ -100,6 +100,7 @@ test('a compaction keeps who knows which password, removed users among them, and
   await told(4, { ids: [8] })
   await told(null, { ids: [4], operator: 'root' })
   await store.commit(() => [[event('entry.deleted', 3, { id: 8 })], undefined])
+  await updateEntry(store, 7, { password: 'another' }, null) // 8 has the same, and who knew 7 knows it
   await accounts.removeUser('max@x')
   const before = shown(store)
   await compact(store)
@@ -110,6 +111,7 @@ test('a compaction keeps who knows which password, removed users among them, and
   const { knowledge, users, addresses, deletions } = store.state
   assert.deepEqual(knowledge.knowersOf(8), [{ knower: 'host', how: 'set' }, { knower: 3, how: 'read' },
     { knower: 4, how: 'read' }])
+  assert.deepEqual(knowledge.formerKnowers(fields.password), ['host', 1, 3])
   assert.deepEqual([users.get(4)!.email, users.get(2)!.email, addresses.has('max@x')], ['max@x', '', false],
     'only who knows something')
   assert.deepEqual([deletions.get(8), deletions.get(2)!.by], [{ ms: wallMs, by: 3 }, undefined])

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 import { EqualPasswords } from '../../src/store/equal-passwords.ts'
+import { countKnown, exposedEntries } from '../../src/parts/operator/socket/exposed-entries.ts'
+import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { event } from '../../src/store/events.ts'
 import { Exposure, whoKnows } from '../../src/store/exposure.ts'
 import { listingOf, type ListForm } from '../../src/store/listing.ts'
@@ -83,6 +85,53 @@ test('who knows an equal password counts, for whoever sees all, also if it is to
   assert.deepEqual(await exposed('reused exposed'), [[2, 1]], 'a deleted entry has the same')
   await updateEntry(store, 2, { password: 'its own' }, null)
   assert.deepEqual(await exposed('reused exposed'), [])
+})
+
+test('who knows a password from an entry that has another one now still knows it of the entries that have it', async () => {
+  const { store, exposed, tell } = await counting()
+  const { state } = store
+  const knowing = (id: number, equals?: readonly number[]): unknown[] =>
+    whoKnows(state, id, equals).knows.map(({ how, ...who }) => ['user' in who ? who.user.name : who, how])
+  for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
+  await tell(2, 1)
+  await updateEntry(store, 1, { password: 'its own' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1]])
+  assert.deepEqual([await exposed(), knowing(2)], [[], [[{ host: true }, 'set']]], 'others would be answered a guess')
+  assert.deepEqual(knowing(2, [2]), [[{ host: true }, 'set'], ['bea', 'equal']])
+  assert.deepEqual(exposedEntries(state, ABILITIES), new Map([[2, 1]]))
+  assert.equal(countKnown(state, 2), 1)
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1], [3, 1]])
+  await purgeEntry(store, 2)
+  assert.deepEqual(await exposed('reused exposed'), [[3, 1]], 'a purged one was the same')
+  await updateEntry(store, 3, { password: 'another' }, null)
+  assert.deepEqual([await exposed('reused exposed'), countKnown(state, 2)], [[], 0])
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [[4, 1]], 'one that comes later, too')
+})
+
+test('what was read unrecorded from an entry with the same password is said of the other one', async () => {
+  const { store } = await counting()
+  const { state } = store
+  await createEntry(store, { ...FIELDS, password: 'the same' }, null)
+  await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
+  await createEntry(store, { ...FIELDS, password: 'the same' }, null)
+  const before = (equals?: readonly number[]): unknown => whoKnows(state, 2, equals).unrecordedBefore
+  const gap = whoKnows(state, 1).unrecordedBefore
+  assert.deepEqual([before(), before([1, 2])], [undefined, gap])
+  await updateEntry(store, 1, { password: 'another' }, null)
+  assert.deepEqual([before(), before([2]), whoKnows(state, 1, [1]).unrecordedBefore], [undefined, gap, undefined])
+})
+
+test('passwords that no entry has are forgotten now and then', async () => {
+  const store = new World().open()
+  const { former } = store.state.knowledge
+  for (const password of ['kept', 'kept', 'p0']) await createEntry(store, { ...FIELDS, password }, null)
+  await updateEntry(store, 1, { password: 'p' }, null)
+  for (let n = 1; n <= 1100; n++) await updateEntry(store, 3, { password: `p${n}` }, null)
+  assert.ok(former.size < 100, `${former.size} are kept`)
+  assert.deepEqual(store.state.knowledge.formerKnowers('kept'), [])
+  assert.equal(former.kept().length, 1)
 })
 
 test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {

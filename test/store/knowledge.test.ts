@@ -8,18 +8,36 @@ import { randomOf, type Random } from '../support/random.ts'
 const KNOWERS: readonly Knower[] = [1, 2, 3, 'operator', 'operator:ana', 'host']
 const GROUPS = ['a', 'b', 'c']
 
+const PASSWORDS = Array.from({ length: 12 }, (_, n) => `p${n}`)
+
 interface Known { isThere: boolean, isActive: boolean, group: string | undefined, setBy: Knower | undefined,
-  knowers: Set<Knower> }
+  knowers: Set<Knower>, password: string }
 
 class Oracle {
-  readonly entries = new Map<number, Known>()
-  size = 0
+  readonly known = new Map<number, Known>()
+  /** Who knew a password when it was that of an entry. */
+  readonly former = new Map<string, Set<Knower>>()
+  size: number = 0;
 
-  isActive(id: number): boolean { const one = this.entries.get(id); return one?.isThere === true && one.isActive }
-  grupo(id: number): string | undefined { return this.entries.get(id)?.group }
+  * entries(): Generator<{ readonly password: string }> {
+    for (const one of this.known.values()) if (one.isThere) yield one
+  }
+
+  leave({ password, knowers }: Known): void {
+    this.former.set(password, new Set([...this.former.get(password) ?? [], ...knowers]))
+  }
+
+  /** Of those that entries have. */
+  formerNow(): ReadonlyMap<string, ReadonlySet<Knower>> {
+    const present = new Set([...this.entries()].map(({ password }) => password))
+    return new Map([...this.former].filter(([password]) => present.has(password)))
+  }
+
+  isActive(id: number): boolean { const one = this.known.get(id); return one?.isThere === true && one.isActive }
+  grupo(id: number): string | undefined { return this.known.get(id)?.group }
 
   listed(list: List): number[] {
-    return [...this.entries].filter(([, one]) => one.isThere &&
+    return [...this.known].filter(([, one]) => one.isThere &&
       (list === 'all' || (one.isActive && (list === 'active' || list.includes(one.group ?? ''))))).map(([id]) => id)
   }
 
@@ -31,19 +49,22 @@ class Oracle {
   /** One change of an entry, with what it tells the table. */
   step(random: Random, table: KnowledgeTable): void {
     const by = random.int(4) === 0 ? undefined : random.pick(KNOWERS)
-    const there = [...this.entries].filter(([, one]) => one.isThere)
+    const there = [...this.known].filter(([, one]) => one.isThere)
     const [id, one] = there.length === 0 ? [] : random.pick(there)
     const what = random.int(9)
     if (id === undefined || one === undefined || what <= 1) {
-      this.entries.set(++this.size, {
+      this.known.set(++this.size, {
         isThere: true, isActive: random.int(8) > 0, group: random.pick([undefined, ...GROUPS]), setBy: by,
-        knowers: new Set(by === undefined ? [] : [by])
+        knowers: new Set(by === undefined ? [] : [by]), password: random.pick(PASSWORDS)
       })
       table.set(this.size, by)
     } else if (what === 2) {
+      const { password } = one
+      this.leave(one)
+      one.password = random.pick(PASSWORDS)
       one.setBy = by
       one.knowers = new Set(by === undefined ? [] : [by])
-      table.set(id, by)
+      table.set(id, by, password)
     } else if (what === 3 && one.isActive) {
       table.settle(id)
       one.isActive = false
@@ -54,7 +75,8 @@ class Oracle {
       table.renew(id)
       one.group = random.pick([undefined, ...GROUPS])
     } else if (what === 6 && random.int(4) === 0) {
-      table.forget(id)
+      table.forget(id, one.password)
+      this.leave(one)
       one.isThere = false
       one.setBy = undefined
       one.knowers = new Set()
@@ -64,31 +86,36 @@ class Oracle {
   }
 
   tell(random: Random, table: KnowledgeTable): void {
-    const there = [...this.entries].filter(([, one]) => one.isThere).map(([id]) => id)
+    const there = [...this.known].filter(([, one]) => one.isThere).map(([id]) => id)
     const knower = random.pick(KNOWERS)
     const tells: Tells = random.pick([
       random.pick(there), there.filter(() => random.int(3) === 0), { list: 'active' }, { list: 'all' },
       { list: GROUPS.filter(() => random.int(2) === 0) }
     ] as const)
-    for (const id of this.idsOf(tells)) this.entries.get(id)!.knowers.add(knower)
+    for (const id of this.idsOf(tells)) this.known.get(id)!.knowers.add(knower)
     table.tell(knower, tells)
   }
 }
 
 function check(knowledge: Knowledge, oracle: Oracle): void {
-  for (const [id, { knowers, setBy }] of oracle.entries) {
+  for (const [id, { knowers, setBy }] of oracle.known) {
     for (const knower of KNOWERS) {
       assert.equal(knowledge.knows(knower, id), knowers.has(knower), `${knower} knows ${id}`)
     }
     const said = knowledge.knowersOf(id)
     assert.deepEqual(new Set(said.map(one => one.knower)), knowers)
+    const { password, isThere } = oracle.known.get(id)!
+    if (isThere) {
+      const former = new Set(knowledge.formerKnowers(password))
+      assert.deepEqual(former, oracle.former.get(password) ?? new Set(), `who knew ${password}`)
+    }
     assert.deepEqual(said.filter(({ how }) => how === 'set').map(one => one.knower), setBy === undefined ? [] : [setBy])
   }
   for (const knower of KNOWERS) {
-    assert.deepEqual([...knowledge.knownBy(knower)], [...oracle.entries].filter(([, one]) => one.knowers.has(knower))
+    assert.deepEqual([...knowledge.knownBy(knower)], [...oracle.known].filter(([, one]) => one.knowers.has(knower))
       .map(([id]) => id).sort((a, b) => a - b))
     for (const list of ['active', 'all', [], ['a'], ['b', 'c']] as const) {
-      const isKnown = oracle.listed(list).every(id => oracle.entries.get(id)!.knowers.has(knower))
+      const isKnown = oracle.listed(list).every(id => oracle.known.get(id)!.knowers.has(knower))
       // A list may be told once too often, never once too little.
       if (knowledge.isKnown(knower, { list })) assert.ok(isKnown, `${knower} knows ${list}`)
     }
@@ -98,14 +125,19 @@ function check(knowledge: Knowledge, oracle: Oracle): void {
 /** As a compaction keeps it. */
 function restored(from: Knowledge, oracle: Oracle): Knowledge {
   const made = new Knowledge(oracle)
-  for (const id of oracle.entries.keys()) made.set(id, undefined) // the entries come first
+  const former = oracle.formerNow()
+  for (const id of oracle.known.keys()) made.set(id, undefined) // the entries come first
   const through = <T>(rows: Iterable<T>): T[] => JSON.parse(JSON.stringify([...rows]))
   made.restoreKnowers(through(from.keptKnowers()))
   made.restorePages(through(from.keptPages()))
   made.restoreChanges(1, through(from.keptChanges()))
+  made.former.restore(through(from.former.kept()))
   made.restore(through([from.kept()])[0]!)
+  oracle.former.clear()
+  for (const [password, knowers] of former) oracle.former.set(password, new Set(knowers))
   const keptOf = (one: Knowledge): unknown =>
-    [one.kept(), [...one.keptKnowers()], [...one.keptPages()], [...one.keptChanges()]]
+    [one.kept(), [...one.keptKnowers()], [...one.keptPages()], [...one.keptChanges()],
+      one.former.kept()]
   assert.deepEqual(keptOf(made), keptOf(from))
   return made
 }
@@ -132,7 +164,7 @@ test('a draft never takes anybody for knowing who would not know once its events
     for (let n = 0; n < 40; n++) oracle.step(random, knowledge)
     const draft = new KnowledgeDraft(knowledge)
     const seen = new Oracle()
-    for (const [id, one] of oracle.entries) seen.entries.set(id, { ...one, knowers: new Set(one.knowers) })
+    for (const [id, one] of oracle.known) seen.known.set(id, { ...one, knowers: new Set(one.knowers) })
     seen.size = oracle.size
     const both: KnowledgeTable = {
       recording: undefined,
@@ -146,11 +178,11 @@ test('a draft never takes anybody for knowing who would not know once its events
     for (let n = 0; n < 12; n++) {
       seen.step(random, both)
       for (const knower of KNOWERS) {
-        for (const [id, { knowers }] of seen.entries) {
+        for (const [id, { knowers }] of seen.known) {
           if (draft.isKnown(knower, id)) assert.ok(knowers.has(knower), `${knower} knows ${id}`)
         }
         for (const list of ['active', 'all', ['a'], ['b', 'c']] as const) {
-          const isKnown = seen.listed(list).every(id => seen.entries.get(id)!.knowers.has(knower))
+          const isKnown = seen.listed(list).every(id => seen.known.get(id)!.knowers.has(knower))
           if (draft.isKnown(knower, { list })) assert.ok(isKnown, `${knower} knows ${list}`)
         }
       }
@@ -159,7 +191,7 @@ test('a draft never takes anybody for knowing who would not know once its events
 })
 
 test('whoever creates and lists in turns is told nothing new; the 65th change since the last list is', () => {
-  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
   knowledge.tell(1, { list: 'active' })
   for (let id = 1; id <= 64; id++) {
     knowledge.set(id, 1)
@@ -175,7 +207,7 @@ test('whoever creates and lists in turns is told nothing new; the 65th change si
 
 test('who was narrowed to a group after a full list still knows all of it, and is told what is new in the group', () => {
   const groups = ['a', 'b']
-  const knowledge = new Knowledge({ isActive: () => true, grupo: id => groups[id - 1] })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: id => groups[id - 1], entries: () => [] })
   for (const id of [1, 2]) knowledge.set(id, 9)
   knowledge.tell(1, { list: 'active' })
   assert.equal(knowledge.isKnown(1, { list: ['a'] }), true)
@@ -190,7 +222,7 @@ test('who was narrowed to a group after a full list still knows all of it, and i
 })
 
 test('only what was set before the newest begin or gap may have unknown readers', () => {
-  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
   const before = (): readonly (number | undefined)[] => [1, 2, 3].map(id => knowledge.unrecordedBeforeMs(id))
   knowledge.set(1, 1)
   assert.deepEqual(before(), [undefined, undefined, undefined])

@@ -23,7 +23,7 @@ export function knowledgeRoute(
       while (showsEqual && !equals.refresh(SLICE_PAGES)) await new Promise(resolve => setImmediate(resolve))
       const unknown = before(id, session)
       if (unknown !== undefined) return unknown
-      return jsonReply(200, { ...whoKnows(store.state, id, showsEqual ? equals.idsAs(id) : []), status: 200 })
+      return jsonReply(200, { ...whoKnows(store.state, id, showsEqual ? equals.idsAs(id) : undefined), status: 200 })
     }
   }
 }
@@ -31,8 +31,8 @@ export function knowledgeRoute(
 const TEXT = { type: 'string' }
 const KNOWS: RouteDescription = {
   tag: 'extra', summary: 'Who knows the present password of an entry.',
-  description: 'Whoever set it, or was answered with it since. `equal` is through another entry that has the same ' +
-    'password, for callers who see all entries and may read their passwords. Before `unrecordedBefore`, others may ' +
+  description: 'Whoever set it, or was answered with it since. `equal` is from another entry that has or had the ' +
+    'same password, for callers who see all entries and may read their passwords. Before `unrecordedBefore`, others may ' +
     'have read it. `operator` is an account name, empty without one; `host` is the process of an embedder. ' +
     'Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { knows: 1, unknown: 999_999_999 },

@@ -2,6 +2,7 @@
 import type { JournalRecord } from '../../../journal/journal.ts'
 import { locationOf } from '../../../journal/folder.ts'
 import { counted } from '../../../log.ts'
+import { knowersOf, unrecordedBeforeMs, type How } from '../../../store/exposure.ts'
 import type { Knower } from '../../../store/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../store/validate.ts'
@@ -11,14 +12,13 @@ import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 
 const MAX_NAMED = 20
 
-/** `equal`: through another entry that has the same password. */
 interface Row {
   readonly id: number
   readonly sistema: string
   readonly usuario: string
   readonly status: string
   readonly who: string
-  readonly how: 'set' | 'read' | 'equal'
+  readonly how: How
   /** ISO 8601; null if an earlier journal has the record. */
   readonly since?: string | null
 }
@@ -64,7 +64,7 @@ function knowersNamed({ users, knowledge }: State, word: string): readonly Knowe
   return named.length > 0 ? named : undefined
 }
 
-/** Ids by password, of passwords that several entries have. */
+/** Ids by password. */
 function sharing({ entries }: State): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, number[]>()
   for (const { id, password } of entries.entries()) {
@@ -79,12 +79,7 @@ function rowsOf(
   state: State, id: number, shared: ReadonlyMap<string, readonly number[]>, since: Since['times'] | undefined
 ): readonly (Row & { readonly knower: Knower })[] {
   const { sistema, usuario, status, password } = state.entries.get(id)!
-  const found = new Map<Knower, Row['how']>()
-  for (const { knower, how } of state.knowledge.knowersOf(id)) found.set(knower, how)
-  for (const other of shared.get(password) ?? []) {
-    for (const { knower } of state.knowledge.knowersOf(other)) if (!found.has(knower)) found.set(knower, 'equal')
-  }
-  return [...found].map(([knower, how]) => ({
+  return [...knowersOf(state, id, shared.get(password))].map(([knower, how]) => ({
     id, sistema, usuario, status: status === 1 ? 'active' : 'deleted', who: nameOf(state, knower), how, knower,
     ...since !== undefined && { since: since.get(knower) ?? null }
   }))
@@ -122,7 +117,7 @@ async function audit(context: Context): Promise<number> {
   const recordsNow = knowledge.recording === 'begun'
   const lacking = new Map<string, number[]>()
   for (const id of ids) {
-    const ms = recordsNow ? knowledge.unrecordedBeforeMs(id) : Infinity
+    const ms = unrecordedBeforeMs(state, id, shared.get(entries.get(id)!.password))
     if (ms === undefined) continue
     const when = ms === Infinity ? 'now' : new Date(ms).toISOString()
     lacking.set(when, [...lacking.get(when) ?? [], id])

@@ -98,8 +98,10 @@ function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void
 
 /** Of other removed users only the ids are kept. */
 function * knowingRemoved({ users, knowledge }: State): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
+  const former = new Set(knowledge.former.kept().flatMap(([, ...knowers]) => knowers))
   for (const { id, email, name, isRemoved } of users.values()) {
-    if (isRemoved === true && email !== '' && knowledge.knowsAny(id)) yield { id, email, name }
+    const knows = isRemoved === true && email !== '' && (knowledge.knowsAny(id) || former.has(id))
+    if (knows) yield { id, email, name }
   }
 }
 
@@ -113,6 +115,7 @@ function * keptKnowledge(state: State): Generator<Event, void, void> {
   for (const [, kept] of pieces(knowledge.keptPages(), MAX_RECORD_ROWS)) {
     yield event('knowledge.pages', null, { pages: kept })
   }
+  for (const [, kept] of pieces(knowledge.former.kept())) yield event('knowledge.former', null, { passwords: kept })
   yield event('knowledge.kept', null, knowledge.kept())
 }
 

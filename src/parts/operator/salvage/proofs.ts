@@ -51,6 +51,9 @@ export const PROOFS: { readonly [T in keyof Events]: (data: Events[T]) => Proof 
     ({ users: knowers.reduce((newest, { knower }) => Math.max(newest, Number(knower) || 0), 0) }),
   'knowledge.changes': ({ first, changes }) => ({ entries: first - 1 + changes.length }),
   'knowledge.pages': nothing,
+  'knowledge.former': ({ passwords }) => ({
+    users: passwords.reduce((newest, [, ...knowers]) => Math.max(newest, ...knowers.map(one => Number(one) || 0)), 0)
+  }),
   'knowledge.addresses': ({ users }) => ({ users: users.reduce((newest, { id }) => Math.max(newest, id), 0) }),
   'journal.begun': nothing,
   'journal.continued': nothing,

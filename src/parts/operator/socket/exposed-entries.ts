@@ -1,6 +1,7 @@
 /** The entries whose passwords are to be changed. */
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
 import { Exposure } from '../../../store/exposure.ts'
+import type { Knower } from '../../../store/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 
 /** As `true` if they are set: their values stay known if only the password changes. */
@@ -9,19 +10,30 @@ export function optionalSecrets(entry: Entry): { readonly [field: string]: true 
   return Object.fromEntries(set.map(field => [field, true as const]))
 }
 
+/** How many present passwords a user knows, also from an entry that has or had the same. */
+export function countKnown({ entries, knowledge }: State, user: number): number {
+  const known = new Set<string>()
+  for (const { id, password } of entries.entries()) if (knowledge.knows(user, id)) known.add(password)
+  let count = 0
+  for (const { password } of entries.entries()) {
+    if (known.has(password) || knowledge.formerKnowers(password).includes(user)) count++
+  }
+  return count
+}
+
 /**
- * By id of an active entry: how many users know its password, from it or from another entry that has the same, and may
- * be told it by no operation any more.
+ * By id of an active entry: how many users know its password, from it or from another entry that has or had the same,
+ * and may be told it by no operation any more.
  */
 export function exposedEntries(
   state: State, abilities: ReadonlyMap<string, string | undefined>
 ): ReadonlyMap<number, number> {
   const { entries, knowledge } = state
   const exposure = new Exposure(state, abilities)
-  const knowers = new Map<string, Set<number>>()
+  const knowers = new Map<string, Set<Knower>>()
   const users = knowledge.knowers().filter(knower => typeof knower === 'number')
   for (const { id, password } of entries.entries()) {
-    const known = knowers.get(password) ?? new Set()
+    const known = knowers.get(password) ?? new Set(knowledge.formerKnowers(password))
     for (const user of users) if (knowledge.knows(user, id)) known.add(user)
     if (known.size > 0) knowers.set(password, known)
   }

@@ -17,7 +17,7 @@ import type {
 } from '../../operation.ts'
 import { folded } from '../../terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
-import { exposedEntries, optionalSecrets } from './exposed-entries.ts'
+import { countKnown, exposedEntries, optionalSecrets } from './exposed-entries.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
 import { rotateKey } from '../rewriting/rotate-key.ts'
 
@@ -74,7 +74,7 @@ function named(entry: Entry | false | undefined, id: number): Named {
 /** How many present passwords the user knows. */
 function knownBy({ state }: Store, email: string): number {
   const user = state.userOf(email)
-  return user === undefined ? 0 : [...state.knowledge.knownBy(user.id)].length
+  return user === undefined ? 0 : countKnown(state, user.id)
 }
 
 const noEntry = (id: number): string => `no entry ${id}`

@@ -60,6 +60,7 @@ export async function disclosing<T>(
     if (!(error instanceof Failure)) throw error
     if (mayBeUnrecorded !== 1) throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
     leaveNote(call, { by: operatorNamed(by), ...disclosure })
+    commits.state.knowledge.isUntold = true
     const what = disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
     warn(`${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`)
     return { found: read(commits.state.entries), unrecorded: error.message }

@@ -53,10 +53,12 @@ export async function settleNotes(place: Place, commits: Commits): Promise<strin
     if (notes.length === 0) return undefined
     await commits.commit(({ knowledge: { recording } }) =>
       [recording === 'begun' ? [event('recording.gap', null, { why: 'unrecorded' })] : [], undefined])
+    commits.state.knowledge.isUntold = false
     for (const note of notes) if (place.files.stat(note) !== undefined) place.files.remove(note)
     trySync(() => place.files.sync(place.folder)) // one that comes back makes a second gap
     return undefined
   } catch (error) {
+    commits.state.knowledge.isUntold = true
     return error instanceof Failure ? error.message : systemCode(error)
   }
 }
