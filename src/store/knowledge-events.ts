@@ -11,10 +11,10 @@ export interface KnowledgeEvents {
   'passwords.told': {
     readonly operation: string, readonly ids?: readonly number[] | undefined, readonly list?: List | undefined
   }
-  /** Written by earlier versions; without `id`, all entries. With `fields`, these and not the password. */
+  /** An operator's command. Without `id` and `list`, all entries. With `fields`, these and not the password. */
   'entries.disclosed': {
     readonly command: string, readonly entries: number, readonly id?: number | undefined
-    readonly fields?: readonly string[] | undefined
+    readonly list?: List | undefined, readonly fields?: readonly string[] | undefined
   }
   'recording.begun': {}
   'recording.ended': {}
@@ -67,9 +67,9 @@ export const KNOWLEDGE_TYPES: { readonly [T in keyof KnowledgeEvents]: EventType
       knowledge.tell(namedIn(data, by) ?? HOST, list === undefined ? ids! : { list })
   },
   'entries.disclosed': {
-    fields: ['command', 'entries', 'id', 'fields'],
-    reduce: ({ knowledge }, { id, fields, ...data }, _timeMs, by) => {
-      if (fields === undefined) knowledge.tell(namedIn(data, by) ?? OPERATOR, id ?? { list: 'all' })
+    fields: ['command', 'entries', 'id', 'list', 'fields'],
+    reduce: ({ knowledge }, { id, list = 'all', fields, ...data }, _timeMs, by) => {
+      if (fields === undefined) knowledge.tell(namedIn(data, by) ?? OPERATOR, id ?? { list })
     }
   },
   'recording.begun': { fields: [], reduce: ({ knowledge }, _data, timeMs) => knowledge.record('begun', timeMs) },

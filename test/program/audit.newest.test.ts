@@ -1,9 +1,10 @@
 /** `audit`: who knows which present password, by the journal alone. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
-import { send } from '../support/service.ts'
+import { freshFolder, send } from '../support/service.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
@@ -152,4 +153,39 @@ test('the list of exposed entries has each active password that somebody knows w
   assert.deepEqual(await admin(folder, 'entry list --exposed'),
     { code: 0, out: '', error: 'no active entries like that\n' })
   await refused(folder, 'entry list --exposed --deleted', 2, /do not go together/)
+})
+
+test('an export of the active entries makes its operator know no deleted one', async t => {
+  const folder = await withUsers(t)
+  const { ask } = await served(t, folder)
+  for (const n of [1, 2]) await ask('POST', 'createPassword', 'ana@x',
+    { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
+  await ask('POST', 'deletePassword/2', 'ana@x')
+  const knows = async (): Promise<unknown[]> => (await audited(folder, 'operator')).rows
+  await done(folder, `export --output ${join(freshFolder(t), 'active')} --format bitwarden --yes`)
+  assert.deepEqual(await knows(), [[1, 'operator', 'read']])
+  await done(folder, `export --output ${join(freshFolder(t), 'all')} --format jsonl --yes`)
+  assert.deepEqual(await knows(), [[1, 'operator', 'read'], [2, 'operator', 'read']])
+})
+
+test('a history that is shown beside changes shows nothing that is newer than the record of it', async t => {
+  const folder = await withUsers(t)
+  const { ask } = await served(t, folder)
+  await ask('POST', 'createPassword', 'ana@x', { password: 'p0', sistema: 's', usuario: 'u' })
+  for (const command of ['entry history 1 --reveal --json', 'journal show --reveal --json']) {
+    let isOver = false
+    const changing = (async () => {
+      for (let n = 1; !isOver; n++) await ask('POST', 'updatePassword/1', 'ana@x', { password: `${command} ${n}` })
+    })()
+    const shown = await done(folder, command)
+    isOver = true
+    await changing
+    const records = (await done(folder, 'journal show --json')).trim().split('\n').map(line => JSON.parse(line))
+    const recorded = records.findLast(({ type }) => type === 'entries.disclosed')
+    const updated = (rows: readonly { readonly type: string }[]): number =>
+      rows.filter(({ type }) => type === 'entry.updated').length
+    const count = updated(shown.trim().split('\n').map(line => JSON.parse(line)))
+    const before = updated(records.filter(({ seq }) => seq < recorded.seq))
+    assert.ok(count > 0 && count <= before, `${count} are shown, of which ${before} were there`)
+  }
 })

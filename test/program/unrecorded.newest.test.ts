@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { call } from '../support/accounts.ts'
 import { admin, done, initialized, refused } from '../support/admin.ts'
 import { mountMissing, smallDisk } from '../support/system.ts'
 import { startProgram, type Program } from '../support/program.ts'
@@ -28,7 +29,7 @@ async function withEntry(folder: string): Promise<void> {
 }
 
 function served(t: TestContext, folder: string): Promise<Program> { return startProgram(t,
-  { flags: { data: folder, auth: 'bearer' } }) }
+  { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on' } }) }
 
 async function gapsIn(folder: string): Promise<readonly string[]> {
   const records = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
@@ -48,6 +49,10 @@ test('with a failed journal, nothing is shown; --unrecorded shows an entry out o
   const folder = await initialized(t)
   await withEntry(folder)
   const program = await served(t, folder)
+  await done(folder, 'entry add --system later --user u --password-stdin', 'OTHER\n')
+  const { token } = JSON.parse(await done(folder, 'token issue ana@x --json'))
+  const known = async (): Promise<any> => (await call(t, program.url, 'GET', '/api/whoKnows/2', { token })).json
+  assert.deepEqual(await known(), { knows: [{ operator: '', how: 'set' }], status: 200 })
   const [path, aside] = [join(folder, 'journal.jsonl'), join(freshFolder(t), 'aside')]
   const out = join(freshFolder(t), 'out')
   renameSync(path, aside)
@@ -64,6 +69,8 @@ test('with a failed journal, nothing is shown; --unrecorded shows an entry out o
   assert.deepEqual([said, time > '2026'], [{ by: 'operator', command: 'entry get', entries: 1, id: 1 }, true])
   await done(folder, 'user list')
   assert.equal(notesIn(folder).length, 1, 'nothing can be recorded yet')
+  const { knows, unrecordedBefore } = await known()
+  assert.deepEqual([knows.length, Date.parse(unrecordedBefore) > 0], [1, true], 'whoKnows says that it does not know')
   const { stderr } = await program.stop()
   assert.match(stderr, /entry get has shown the passwords of entry 1 to operator, which is not recorded/)
   for (const name of readdirSync(folder)) if (name.startsWith('journal.rescued')) rmSync(join(folder, name))

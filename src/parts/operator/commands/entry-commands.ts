@@ -173,10 +173,11 @@ async function history(context: Context): Promise<void> {
   const id = await findId(context, 'all', 'shows')
   const reveals = flags['reveal'] === true
   await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
+  const status = await store.status() // nothing is shown that is set after it is recorded who is shown it
   const disclosure = { command: 'entry history', entries: 1, id, ...unrecordedIn(context) }
   if (reveals) told(context, await store.ask('disclose', disclosure))
   await store.close()
-  await store.read(await store.status(), (record, state) => {
+  await store.read(status, (record, state) => {
     const { time, type } = record
     const changes = changesIn(record, id)
     if (changes === undefined) return

@@ -104,7 +104,8 @@ async function show(context: Context): Promise<void> {
     await store.close()
   }
   let sealing: string | undefined
-  await store.read(reveals ? await statusOf(context) : status, (record, state, text) => {
+  // Nothing is shown that is set after it is recorded who is shown it.
+  await store.read(status, (record, state, text) => {
     const { seq, time, type } = record
     const data = shown(record, reveals)
     const by = authorOf(state, record)

@@ -203,8 +203,8 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id) },
   disclose: {
     shape: {
-      command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id), fields: optional(texts),
-      mayBeUnrecorded
+      command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id), list: optional(oneOf('active')),
+      fields: optional(texts), mayBeUnrecorded
     },
     run: (call, { mayBeUnrecorded, ...disclosure }) => disclosing(call, disclosure, mayBeUnrecorded, () => ({}))
   },

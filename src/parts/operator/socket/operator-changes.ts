@@ -67,8 +67,8 @@ export async function disclosing<T>(
   }
 }
 
-export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
-  return rule(value => numbers.includes(value as N), `be ${numbers.join(' or ')}`)
+export function oneOf<V extends number | string>(...values: readonly V[]): Rule<V> {
+  return rule(value => values.includes(value as V), `be ${values.join(' or ')}`)
 }
 
 const ROW_SHAPE = { ...CREATE_SHAPE, status: oneOf(0, 1) }

@@ -7,7 +7,7 @@ import { MAX_ENTRY_BYTES, MAX_IMPORT_BYTES } from '../../../limits.ts'
 import { counted } from '../../../log.ts'
 import { FIELDS } from '../../../store/entry.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
-import type { ImportRow } from '../../operation.ts'
+import type { Body, ImportRow } from '../../operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
@@ -111,6 +111,12 @@ async function importFile(context: Context): Promise<void> {
   ])
 }
 
+async function disclose(
+  context: Context, what: Pick<Body<'disclose'>, 'entries' | 'list' | 'id'>
+): Promise<void> {
+  told(context, await context.store.ask('disclose', { command: 'export', ...what, ...unrecordedIn(context) }))
+}
+
 async function exportFile(context: Context): Promise<void> {
   const { flags, terminal } = context
   const { output } = flags as { readonly output?: string }
@@ -124,8 +130,11 @@ async function exportFile(context: Context): Promise<void> {
   const among = writer.activeOnly === true ? 'active' : 'all'
   const entries = await entriesOf(context, among)
   // After the last page: what was set meanwhile is in the file.
-  const disclosure = { command: 'export', entries: entries.length, id: undefined, ...unrecordedIn(context) }
-  told(context, await context.store.ask('disclose', disclosure))
+  await disclose(context, { entries: entries.length, list: among === 'active' ? among : undefined, id: undefined })
+  // What was deleted meanwhile is in the file, too.
+  const gone = among === 'all' ? [] : await context.store.ask('findEntries', { text: undefined, among: 'deleted' })
+  const deleted = new Set(gone.map(({ id }) => id))
+  for (const { id } of entries) if (deleted.has(id)) await disclose(context, { entries: 1, list: undefined, id })
   await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
     for (const text of textsOf(entries, writer)) put(text)
