@@ -80,7 +80,7 @@ export const KNOWLEDGE_TYPES: { readonly [T in keyof KnowledgeEvents]: EventType
     reduce: (tables, kept) => whole(tables).restore(kept)
   },
   'knowledge.knowers': {
-    fields: ['knowers'], rows: ['knowers', ['knower', 'lists']],
+    fields: ['knowers'], rows: ['knowers', ['place', 'knower', 'lists']],
     reduce: (tables, { knowers }) => whole(tables).restoreKnowers(knowers)
   },
   'knowledge.changes': {

@@ -2,8 +2,8 @@
  * Who knows the present password of an entry: whoever set it, and whoever was answered with it since. A list is one
  * mark and not a bit for each entry: it tells the entries that were new to lists at or before its count of changes.
  */
-import { Buffer } from 'node:buffer'
 import { FormerKnowers, numberOf } from './former-knowers.ts'
+import { IdSet } from './id-set.ts'
 
 /** A user's id, an operator (`operator`, `operator:NAME`), or an embedder's process (`host`). */
 export type Knower = number | string
@@ -47,10 +47,10 @@ export interface Listable {
 }
 
 interface Known {
-  /** From 1, in the order of `#knowers`. */
+  /** From 1. */
   readonly place: number
-  /** A bit for each entry that was told by itself; page n has the ids from n × `PAGE_IDS`. */
-  readonly pages: Map<number, Uint8Array>
+  /** What was told by itself. */
+  readonly told: IdSet
   /** By list, the count of changes when it was told last. */
   readonly lists: Map<string, number>
 }
@@ -62,12 +62,15 @@ export interface Kept {
   /** ISO 8601. */
   readonly unrecordedBefore?: string | undefined
 }
-export interface KeptKnower { readonly knower: Knower, readonly lists: readonly (readonly [string, number])[] }
+export interface KeptKnower {
+  readonly place?: number
+  readonly knower: Knower
+  readonly lists: readonly (readonly [name: string, at: number])[]
+}
 /** `bits` is base64. */
 export interface KeptPage { readonly place: number, readonly page: number, readonly bits: string }
 export type KeptChange = readonly [newAt: number, setBy: number]
 
-const PAGE_IDS = 1024
 /** A group's name has no asterisk. */
 const [ACTIVE, ALL] = ['*', '**']
 const MAX_RECENT = 64
@@ -75,6 +78,7 @@ const MAX_RECENT = 64
 export class Knowledge implements KnowledgeTable {
   readonly #entries: Listable
   readonly #knowers = new Map<Knower, Known>()
+  #lastPlace = 0
   /** By id: the count of changes when the entry was last new to lists; 0: it has no password. */
   readonly #newAt: number[] = [0]
   /** By id: the place of who set the password; 0: nobody knows. */
@@ -104,7 +108,7 @@ export class Knowledge implements KnowledgeTable {
   }
 
   settle(id: number): void {
-    for (const known of this.#knowers.values()) if (this.#isListed(known, id)) setBit(known, id)
+    for (const known of this.#knowers.values()) if (this.#isListed(known, id)) known.told.add(id)
   }
 
   renew(id: number): void {
@@ -121,9 +125,9 @@ export class Knowledge implements KnowledgeTable {
   tell(knower: Knower, tells: Tells): void {
     const known = this.#of(knower)
     this.tellings++
-    if (typeof tells === 'number') setBit(known, tells)
+    if (typeof tells === 'number') known.told.add(tells)
     else if ('list' in tells) for (const name of namesOf(tells.list)) known.lists.set(name, this.#changes)
-    else for (const id of tells) setBit(known, id)
+    else for (const id of tells) known.told.add(id)
   }
 
   record(what: 'begun' | 'ended' | 'gap', ms: number): void {
@@ -156,11 +160,7 @@ export class Knowledge implements KnowledgeTable {
       .sort((a, b) => Number(b.how === 'set') - Number(a.how === 'set'))
   }
 
-  * knownBy(knower: Knower): Generator<number, void, void> {
-    for (let id = 1; id < this.#newAt.length; id++) if (this.knows(knower, id)) yield id
-  }
-
-  knowsAny(knower: Knower): boolean { return this.knownBy(knower).next().done !== true }
+  knowsAny(knower: Knower): boolean { return this.#newAt.some((_, id) => this.knows(knower, id)) }
 
   /** Who knew the password while another entry had it. */
   formerKnowers(password: string): Knower[] {
@@ -186,44 +186,46 @@ export class Knowledge implements KnowledgeTable {
   }
 
   * keptKnowers(): Generator<KeptKnower, void, void> {
-    for (const [knower, { lists }] of this.#knowers) yield { knower, lists: [...lists] }
+    for (const [knower, { place, lists }] of this.#knowers) yield { place, knower, lists: [...lists] }
   }
 
   * keptPages(): Generator<KeptPage, void, void> {
-    for (const { place, pages } of this.#knowers.values()) {
-      for (const [page, bits] of [...pages].sort(([a], [b]) => a - b)) {
-        if (bits.some(byte => byte > 0)) yield { place, page, bits: Buffer.from(bits).toString('base64') }
-      }
-    }
+    for (const { place, told } of this.#knowers.values()) for (const page of told.kept()) yield { place, ...page }
   }
 
   * keptChanges(): Generator<KeptChange, void, void> {
     for (let id = 1; id < this.#newAt.length; id++) yield [this.#newAt[id]!, this.#setBy[id]!]
   }
 
+  /** Comes last. What a salvage lacks of the others then counts as new to all lists. */
   restore({ changes, recent, recording, unrecordedBefore }: Kept): void {
     this.#changes = changes
     this.#recent = [...recent]
     this.recording = recording
     this.#unrecordedBeforeMs = unrecordedBefore === undefined ? undefined : Date.parse(unrecordedBefore)
+    for (let id = 1; id < this.#newAt.length; id++) if (this.#newAt[id]! > changes) this.#renewed(id)
   }
 
+  /** Comes first: entries count as new to these lists until their changes are restored. */
   restoreKnowers(knowers: readonly KeptKnower[]): void {
-    for (const { knower, lists } of knowers) {
-      const known = this.#of(knower)
+    for (const { place, knower, lists } of knowers) {
+      const known = this.#of(knower, place)
       for (const [name, at] of lists) {
         known.lists.set(name, at)
-        this.#changes = Math.max(this.#changes, at) // if a salvage lacks the count
+        this.#changes = Math.max(this.#changes, at)
       }
     }
+    this.#changes += MAX_RECENT + 1
+    for (let id = 1; id < this.#newAt.length; id++) if (this.#newAt[id] !== 0) this.#newAt[id] = this.#changes
   }
 
+  /** Throws if a knower is missing. */
   restorePages(pages: readonly KeptPage[]): void {
-    const knowers = [...this.#knowers.values()]
+    const knowers = new Map([...this.#knowers.values()].map(known => [known.place, known]))
     for (const { place, page, bits } of pages) {
-      const known = knowers[place - 1]
+      const known = knowers.get(place)
       if (known === undefined) throw new Error(`there is no knower ${place}`)
-      known.pages.set(page, Buffer.from(bits, 'base64'))
+      known.told.restore(page, bits)
     }
   }
 
@@ -234,10 +236,11 @@ export class Knowledge implements KnowledgeTable {
     }
   }
 
-  #of(knower: Knower): Known {
+  #of(knower: Knower, place: number = this.#lastPlace + 1): Known {
     let known = this.#knowers.get(knower)
     if (known === undefined) {
-      known = { place: this.#knowers.size + 1, pages: new Map(), lists: new Map() }
+      known = { place, told: new IdSet(), lists: new Map() }
+      this.#lastPlace = Math.max(this.#lastPlace, place)
       this.#knowers.set(knower, known)
     }
     return known
@@ -250,16 +253,13 @@ export class Knowledge implements KnowledgeTable {
 
   /** The entry has this password no more. */
   #leave(id: number, former: string): void {
-    this.former.add(former, [...this.#knowers].flatMap(([knower, known]) => this.#has(known, id) ? knower : []))
-    for (const { pages } of this.#knowers.values()) {
-      const page = pages.get(Math.floor(id / PAGE_IDS))
-      if (page !== undefined) page[byteOf(id)]! &= ~bitOf(id)
-    }
+    const knowers = [...this.#knowers].filter(([, known]) => this.#has(known, id))
+    this.former.add(former, knowers.map(([knower]) => knower))
+    for (const [, { told }] of knowers) told.delete(id)
   }
 
   #has(known: Known, id: number): boolean {
-    return this.#setBy[id] === known.place || this.#isListed(known, id) ||
-      ((known.pages.get(Math.floor(id / PAGE_IDS))?.[byteOf(id)] ?? 0) & bitOf(id)) !== 0
+    return this.#setBy[id] === known.place || this.#isListed(known, id) || known.told.has(id)
   }
 
   #isListed({ lists }: Known, id: number): boolean {
@@ -295,15 +295,4 @@ export class Knowledge implements KnowledgeTable {
 function namesOf(list: List): readonly string[] {
   if (list === 'active') return [ACTIVE]
   return list === 'all' ? [ALL] : list
-}
-
-function byteOf(id: number): number { return (id % PAGE_IDS) >> 3 }
-
-function bitOf(id: number): number { return 1 << (id & 7) }
-
-function setBit({ pages }: Known, id: number): void {
-  const at = Math.floor(id / PAGE_IDS)
-  let page = pages.get(at)
-  if (page === undefined) pages.set(at, page = new Uint8Array(PAGE_IDS / 8))
-  page[byteOf(id)]! |= bitOf(id)
 }
