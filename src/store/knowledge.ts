@@ -233,6 +233,7 @@ export class Knowledge implements KnowledgeTable {
     for (const [i, [newAt, setBy]] of changes.entries()) {
       this.#newAt[first + i] = newAt
       this.#setBy[first + i] = setBy
+      this.#changes = Math.max(this.#changes, newAt + MAX_RECENT + 1)
     }
   }
 

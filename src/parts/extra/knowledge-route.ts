@@ -32,9 +32,9 @@ const TEXT = { type: 'string' }
 const KNOWS: RouteDescription = {
   tag: 'extra', summary: 'Who knows the present password of an entry.',
   description: 'Whoever set it, or was answered with it since. `equal` is from another entry that has or had the ' +
-    'same password, for callers who see all entries and may read their passwords. Before `unrecordedBefore`, ' +
-    'others may have read it. `operator` is an account name, empty without one; `host` is the process of an embedder. ' +
-    'Served if `EXTRA_ROUTES=on`, or with a page.',
+    'same password, for callers who see all entries and may read their passwords. Before ' +
+    '`unrecordedBefore`, others may have read it. `operator` is an account name, empty without one; `host` is the ' +
+    'process of an embedder. Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { knows: 1, unknown: 999_999_999 },
   answers: {
     knows: jsonReply(200, {
