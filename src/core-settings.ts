@@ -4,6 +4,7 @@ import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS,
   RATE_LIMIT_WINDOW, TOKENS_PER_USER
 } from './limits.ts'
+import { mayCall, type Asked, type AskedAbilities } from './store/users.ts'
 
 /** `coreSettings` says what each is for. */
 export interface CoreSettings {
@@ -17,7 +18,7 @@ export interface CoreSettings {
   readonly auth: 'none' | 'bearer'
   readonly tokenTtlMinutes: number | undefined
   readonly tokensPerUser: number
-  readonly abilities: ReadonlyMap<string, string | undefined>
+  readonly abilities: AskedAbilities
   readonly corsOrigins: ReadonlySet<string>
   readonly allowedHosts: ReadonlySet<string>
   readonly trustProxy: AddressSet | undefined
@@ -63,11 +64,11 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-/** Of operations; undefined: any token will do. */
-type Abilities = { readonly [operation: string]: string | undefined }
+/** One of them suffices; another operation's name stands for that operation's. Undefined: any token will do. */
+export type DefaultAbilities = { readonly [operation: string]: string | readonly string[] | undefined }
 
 export const coreSettings = (
-  journals: { readonly [name: string]: { readonly help: string } }, abilities: Abilities
+  journals: { readonly [name: string]: { readonly help: string } }, abilities: DefaultAbilities
 ): SettingRows<CoreSettings> => ({
   host: setting('ADDRESS', '127.0.0.1', parseListenAddress, 'The address to listen on.'),
   port: setting('N', 3000, parseInteger(0, 65535), 'The port to listen on; 0 takes a free one.'),
@@ -188,22 +189,26 @@ function parseHostName(text: string): string {
 
 const ANY_TOKEN = 'any'
 
-/** Gives the ability of each operation; undefined: any token. */
-function parseAbilities(defaults: Abilities): (text: string) => ReadonlyMap<string, string | undefined> {
+/** Gives what each operation asks for. */
+function parseAbilities(defaults: DefaultAbilities): (text: string) => AskedAbilities {
   return text => {
     const given = givenAbilities(defaults, text)
-    const abilityOf = (operation: string): string | undefined => {
+    const askedFor = (operation: string): Asked => {
       if (given.has(operation)) return given.get(operation)
-      const ability = defaults[operation]
-      // A default may name another operation, whose ability then counts.
-      return ability !== undefined && Object.hasOwn(defaults, ability) ? abilityOf(ability) : ability
+      const found = new Set<string>()
+      for (const one of [defaults[operation]].flat()) {
+        const asked = one !== undefined && Object.hasOwn(defaults, one) ? askedFor(one) : one
+        if (asked === undefined) return undefined
+        for (const ability of [asked].flat()) if (!mayCall([ability], [...found])) found.add(ability)
+      }
+      return [...found]
     }
-    return new Map(Object.keys(defaults).map(operation => [operation, abilityOf(operation)]))
+    return new Map(Object.keys(defaults).map(operation => [operation, askedFor(operation)]))
   }
 }
 
-function givenAbilities(defaults: Abilities, text: string): ReadonlyMap<string, string | undefined> {
-  const given = new Map<string, string | undefined>()
+function givenAbilities(defaults: DefaultAbilities, text: string): AskedAbilities {
+  const given = new Map<string, Asked>()
   for (const pair of parseList(text)) {
     const [operation = '', ability = '', ...rest] = pair.split('=')
     if (!Object.hasOwn(defaults, operation)) {
@@ -211,7 +216,7 @@ function givenAbilities(defaults: Abilities, text: string): ReadonlyMap<string, 
     }
     if (given.has(operation)) fail('operation=ability pairs, each operation once')
     if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
-    given.set(operation, ability === ANY_TOKEN ? undefined : ability)
+    given.set(operation, ability === ANY_TOKEN ? undefined : [ability])
   }
   return given
 }

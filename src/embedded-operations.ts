@@ -10,7 +10,7 @@ import {
 } from './store/entry.ts'
 import { HOST } from './store/knowledge.ts'
 import type { Store } from './store/store.ts'
-import { covers, sees, sessionFor, type Session } from './store/users.ts'
+import { mayCall, sees, sessionFor, type AskedAbilities, type Session } from './store/users.ts'
 import { shaped } from './store/validate.ts'
 
 /** Options of every operation. */
@@ -86,8 +86,7 @@ export interface Operations {
 
 interface OperationsContext {
   readonly store: Store
-  /** By operation. */
-  readonly abilities: ReadonlyMap<string, string | undefined>
+  readonly abilities: AskedAbilities
   /** The open configuration. */
   readonly isOpen: boolean
   /** Resolves once what others wrote is here; rejects if the service is closed. */
@@ -108,11 +107,9 @@ export function operationsOf({ store, abilities, isOpen, catchUp, routes }: Oper
     const user = typeof by === 'string' ? state.userOf(by) : undefined
     if (user === undefined) throw new Failure('user-unknown', String(by))
     const session = sessionFor(user)
-    const ability = abilities.get(operation)
-    if (ability !== undefined && !covers(session.abilities, ability)) {
-      throw new Failure('forbidden', `${by} lacks ${ability}`)
-    }
-    return session
+    const asked = abilities.get(operation)
+    if (mayCall(session.abilities, asked)) return session
+    throw new Failure('forbidden', `${by} lacks ${asked!.join(' or ')}`)
   }
   const readerOf = (session: Session | undefined): Reader => session ?? (isOpen ? undefined : HOST)
   const begin = async (operation: string, by: string | undefined): Promise<Session | undefined> => {
@@ -168,7 +165,7 @@ export function operationsOf({ store, abilities, isOpen, catchUp, routes }: Oper
       const session = known === undefined && by === undefined ? undefined : await begin('updatePassword', by)
       const deletes = abilities.get('deletePassword')
       const entry = await updateEntry(store, idOf(id), wanted, session ?? null, {
-        isExpected, mayMove: session === undefined || deletes === undefined || covers(session.abilities, deletes),
+        isExpected, mayMove: session === undefined || mayCall(session.abilities, deletes),
         tells: { reader: readerOf(session), operation: 'updatePassword' }
       })
       return entry && answered(entry)

@@ -1,6 +1,6 @@
 /** A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves the contract. */
 import type { Route } from './http/route.ts'
-import type { CoreSettings, SettingRows, StorageSettings } from './core-settings.ts'
+import type { CoreSettings, DefaultAbilities, SettingRows, StorageSettings } from './core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
 import type { KeyFinder } from './journal/keys.ts'
 import type { Lock } from './journal/lock.ts'
@@ -16,8 +16,7 @@ export interface Part<S extends object = object> {
   check?(settings: S & StorageSettings): string | undefined
   /** By value of `JOURNAL`. */
   readonly journals?: { readonly [name: string]: JournalKind<S> }
-  /** Default abilities of its operations; another operation's name stands for that operation's ability. */
-  readonly abilities?: { readonly [operation: string]: string }
+  readonly abilities?: DefaultAbilities
   /** Before any request is served; loads the rest of the part. */
   open?(context: PartContext<S>): Promise<OpenPart>
   commands?(): Promise<readonly Command[]>

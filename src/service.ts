@@ -5,7 +5,7 @@ import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { HSTS } from './http/reply.ts'
 import { pipelineOf, type Pipeline, type PipelineOptions } from './http/request.ts'
-import { Router, withAbility, type Route } from './http/route.ts'
+import { Router, withAbilities, type Route } from './http/route.ts'
 import { entryRoutes } from './http/routes.ts'
 import { sessionRoutes } from './http/session-routes.ts'
 import { endOf, type Certificate } from './http/tls.ts'
@@ -149,7 +149,7 @@ class OpenParts {
   }
 
   #withAbilities(routes: readonly Route[]): readonly Route[] {
-    return routes.map(route => withAbility(route, this.#abilities))
+    return routes.map(route => withAbilities(route, this.#abilities))
   }
 }
 

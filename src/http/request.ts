@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
 import type { Commits } from '../store/store.ts'
-import { covers, type Session } from '../store/users.ts'
+import { mayCall, type Session } from '../store/users.ts'
 import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
 import { endBehindAnswer } from './ending.ts'
@@ -268,5 +268,5 @@ async function catchUp(ask: () => Promise<void>, { storingFailed }: Route): Prom
 function assertMay({ authenticate }: PipelineOptions, session: Session | undefined, route: Route): void {
   if (authenticate === undefined || route.isPublic === true) return
   if (session === undefined) throw replies.UNAUTHENTICATED
-  if (route.ability !== undefined && !covers(session.abilities, route.ability)) throw replies.FORBIDDEN
+  if (!mayCall(session.abilities, route.abilities)) throw replies.FORBIDDEN
 }

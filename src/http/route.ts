@@ -1,6 +1,6 @@
 /** Routes, and the router that finds them. */
 import { Failure } from '../errors.ts'
-import type { Session } from '../store/users.ts'
+import type { Asked, AskedAbilities, Session } from '../store/users.ts'
 import type { Shape, Shaped } from '../store/validate.ts'
 import type { Head } from './head.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -23,8 +23,7 @@ export interface Route<Body = unknown> {
   readonly operation: string
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** Undefined: any token. */
-  readonly ability?: string | undefined
+  readonly abilities?: Asked
   /** A public GET must tell nothing of stored data. */
   readonly isPublic?: boolean
   /** About the token itself. */
@@ -49,13 +48,13 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
 }
 
 /** Throws `route-invalid` for a forgotten ability: the route would be open to any token. */
-export function withAbility(route: Route, abilities: ReadonlyMap<string, string | undefined>): Route {
+export function withAbilities(route: Route, abilities: AskedAbilities): Route {
   const { operation, isPublic = false, takesAnyToken = false } = route
   if (!isPublic && !takesAnyToken && !abilities.has(operation)) {
     const what = `${operation}, ${route.method} ${route.path}, asks for no ability`
     throw new Failure('route-invalid', `${what}; its part has to name one in abilities`)
   }
-  return { ...route, ability: abilities.get(operation) }
+  return { ...route, abilities: abilities.get(operation) }
 }
 
 export interface MatchedRoute { readonly route: Route, readonly id: number, readonly version: number }

@@ -3,7 +3,7 @@ import { OPERATIONS, TEXTS } from '../contract.ts'
 import { createEntry, deleteEntry, updateEntry, type Precondition } from '../store/commands.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
 import type { Commits } from '../store/store.ts'
-import { covers, sees } from '../store/users.ts'
+import { mayCall, sees, type Asked } from '../store/users.ts'
 import type { Head } from './head.ts'
 import { messageReply, type Reply } from './reply.ts'
 import { route, type Route } from './route.ts'
@@ -42,9 +42,9 @@ export function unknownIdIn({ state }: Commits): NonNullable<Route['before']> {
     state.entries.has(id) && sees(session?.groups, state.entries.grupo(id)) ? undefined : UNKNOWN
 }
 
-/** `prefix` is an embedder's path; a move to another group takes the ability `deletes`, too. */
+/** `prefix` is an embedder's path; a move to another group takes one of the abilities `deletes`, too. */
 export function entryRoutes(
-  store: Commits, prefix: string = '', deletes: string | undefined = OPERATIONS.deletePassword
+  store: Commits, prefix: string = '', deletes: Asked = [OPERATIONS.deletePassword]
 ): readonly Route[] {
   const { state } = store
   const unknownId = unknownIdIn(store)
@@ -81,7 +81,7 @@ export function entryRoutes(
       before: unknownId,
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, id, body, session }) => {
-        const mayMove = session === undefined || deletes === undefined || covers(session.abilities, deletes)
+        const mayMove = session === undefined || mayCall(session.abilities, deletes)
         const entry = await updateEntry(store, id, body, session ?? null, {
           isExpected: preconditionIn(head), mayMove, tells: { reader: session, operation: 'updatePassword' }
         })

@@ -14,7 +14,7 @@ import type { State } from './state.ts'
 import type { Commits } from './store.ts'
 import {
   ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, sees, TOKEN_SHAPE, tokenId,
-  type Abilities, type GivenGroups, type Session, type User
+  type Abilities, type Asked, type GivenGroups, type Session, type User
 } from './users.ts'
 import { addressOf, shaped } from './validate.ts'
 
@@ -22,7 +22,7 @@ interface AccountsOptions {
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** If missing, any ability may be given. */
-  readonly abilities?: Iterable<string | undefined> | undefined
+  readonly abilities?: Iterable<Asked> | undefined
   /** Of tokens from logins; a login ends up to two beyond it, the oldest. */
   readonly tokensPerUser?: number
   readonly warn?: (line: string) => void
@@ -58,7 +58,7 @@ export class Accounts {
     this.#wallMs = wallMs
     this.#tokensPerUser = tokensPerUser
     this.#warn = warn
-    this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
+    this.#abilities = abilities && [...abilities].flatMap(asked => asked ?? [])
   }
 
   get #state(): State { return this.#store.state }

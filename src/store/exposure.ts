@@ -1,20 +1,19 @@
 /** Passwords known by users whom no operation may tell them any more, and who knows a password at all. */
 import { HOST, type Knower } from './knowledge.ts'
 import type { State } from './state.ts'
-import { covers, sees } from './users.ts'
+import { mayCall, sees, type Asked, type AskedAbilities } from './users.ts'
 
 /** The operations that answer the password of an active entry. */
 const TELLING = ['getPassword', 'listPassword', 'updatePassword', 'formerPassword']
 
-/** `abilities`: by operation; undefined means any token. */
 export class Exposure {
   readonly #state: State
-  readonly #abilities: readonly (string | undefined)[]
+  readonly #abilities: readonly Asked[]
   /** By group, as of `#rights`. */
   readonly #outsiders = new Map<string | undefined, readonly number[]>()
   #rights = -1
 
-  constructor(state: State, abilities: ReadonlyMap<string, string | undefined>) {
+  constructor(state: State, abilities: AskedAbilities) {
     this.#state = state
     this.#abilities = TELLING.filter(operation => abilities.has(operation)).map(operation => abilities.get(operation))
   }
@@ -34,7 +33,7 @@ export class Exposure {
     if (known !== undefined) return known
     const found = [...users.values()].filter(({ isRemoved, groups, abilities }) => {
       const isThere = isRemoved !== true && sees(groups, grupo)
-      return !isThere || !this.#abilities.some(one => one === undefined || covers(abilities, one))
+      return !isThere || !this.#abilities.some(one => mayCall(abilities, one))
     }).map(({ id }) => id)
     this.#outsiders.set(grupo, found)
     return found

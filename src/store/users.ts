@@ -88,6 +88,15 @@ export function covers(has: readonly string[], wanted: string): boolean {
   return has.includes(wanted) || has.includes(ANY_ABILITY) || (wider !== undefined && has.includes(wider))
 }
 
+/** What an operation asks for: one of these abilities; undefined: any token. */
+export type Asked = readonly string[] | undefined
+/** By operation. */
+export type AskedAbilities = ReadonlyMap<string, Asked>
+
+export function mayCall(has: readonly string[], asked: Asked): boolean {
+  return asked === undefined || asked.some(one => covers(has, one))
+}
+
 /** To which entries. */
 export function sees(groups: Groups, grupo: string | undefined): boolean {
   return groups === undefined || (grupo !== undefined && groups.includes(grupo))

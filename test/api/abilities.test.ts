@@ -1,6 +1,6 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
-import { withAbility, type Route } from '../../src/http/route.ts'
+import { withAbilities, type Route } from '../../src/http/route.ts'
 import { covers } from '../../src/store/users.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -231,13 +231,13 @@ test('a login whose request brings a token along succeeds, though that is revoke
 
 test('a route that was given no ability by mistake is refused, and is not open to any token', () => {
   const route: Route = { operation: 'new', method: 'GET', path: '/api/new', handle: () => ({ status: 204 }) }
-  const abilities = new Map([['new', 'password:new'], ['any', undefined]])
-  assert.equal(withAbility(route, abilities).ability, 'password:new')
-  assert.equal(withAbility({ ...route, operation: 'any' }, abilities).ability, undefined)
-  assert.throws(() => withAbility({ ...route, operation: 'forgotten' }, abilities), {
+  const abilities = new Map([['new', ['password:new']], ['any', undefined]])
+  assert.deepEqual(withAbilities(route, abilities).abilities, ['password:new'])
+  assert.equal(withAbilities({ ...route, operation: 'any' }, abilities).abilities, undefined)
+  assert.throws(() => withAbilities({ ...route, operation: 'forgotten' }, abilities), {
     code: 'route-invalid', message: /forgotten, GET \/api\/new, asks for no ability; its part has to name one/
   })
   for (const free of [{ isPublic: true }, { takesAnyToken: true }]) {
-    assert.equal(withAbility({ ...route, ...free, operation: 'free' }, abilities).ability, undefined)
+    assert.equal(withAbilities({ ...route, ...free, operation: 'free' }, abilities).abilities, undefined)
   }
 })

@@ -8,7 +8,8 @@ import { forOperator } from '../../src/parts/operator/socket/operator-changes.ts
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import { freshStore } from '../support/stores.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
-import { send, startService, type Started } from '../support/service.ts'
+import { send, startService, within, type Started } from '../support/service.ts'
+import { Accounts } from '../../src/store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 const ROUTES = [
@@ -147,6 +148,45 @@ test('what ABILITIES says of deletedPasswords holds for both of its paths, unles
     const answers = await Promise.all(['', '/1'].map(rest =>
       call(t, started.url, 'GET', `/api/deletedPasswords${rest}`, { token })))
     assert.deepEqual(answers.map(({ status }) => status), expected, abilities)
+  }
+})
+
+/** `ABILITIES`, what a caller has, and the status of each operation on an entry that is there. */
+const CONFIGURED: readonly (readonly [setting: string, has: string, listPassword: number, getPassword: number,
+  listEntries: number, oneTimeCode: number, historyPassword: number, formerPassword: number, whoKnows: number])[] = [
+  ['', 'password:read', 200, 200, 200, 200, 403, 403, 403],
+  ['', 'entry:list', 403, 403, 200, 403, 403, 403, 403],
+  ['', 'password:history', 403, 403, 403, 403, 200, 200, 200],
+  ['', 'entry:knowledge', 403, 403, 403, 403, 403, 403, 200],
+  ['listPassword=x', 'x', 200, 403, 200, 403, 403, 403, 403],
+  ['listPassword=x', 'entry:list', 403, 403, 200, 403, 403, 403, 403],
+  ['listPassword=x', 'password:read', 403, 200, 200, 200, 403, 403, 403],
+  ['getPassword=y', 'y', 403, 200, 403, 200, 403, 403, 403],
+  ['listPassword=x,getPassword=y', 'x', 200, 403, 200, 403, 403, 403, 403],
+  ['listPassword=any', 'password:create', 200, 403, 200, 403, 403, 403, 403],
+  ['listPassword=x,listEntries=z', 'x', 200, 403, 403, 403, 403, 403, 403],
+  ['listPassword=x,listEntries=z', 'z', 403, 403, 200, 403, 403, 403, 403],
+  ['historyPassword=h', 'h', 403, 403, 403, 403, 200, 200, 200],
+  ['historyPassword=h', 'password:history', 403, 403, 403, 403, 403, 403, 200],
+  ['historyPassword=h,formerPassword=f', 'h', 403, 403, 403, 403, 200, 403, 200],
+  ['historyPassword=h,whoKnows=k', 'h', 403, 403, 403, 403, 200, 200, 403],
+  ['historyPassword=any', 'password:create', 403, 403, 403, 403, 200, 200, 200]
+]
+
+test('who may call an operation by the ability that ABILITIES asks for may call those that tell less', async () => {
+  const paths = ['listPassword', 'getPassword/1', 'listEntries', 'oneTimeCode/1', 'historyPassword/1',
+    'formerPassword/1/1', 'whoKnows/1']
+  for (const [setting, has, ...expected] of CONFIGURED) {
+    await within(async scope => {
+      const started = await startProtected(scope, { 'extra-routes': 'on', ...setting && { abilities: setting } })
+      const fields = { sistema: 's', usuario: 'u', password: 'p', otp: 'JBSWY3DPEHPK3PXP' }
+      await createEntry(started.service.store, fields, null)
+      // As an older configuration gave it: perhaps no operation asks for it any more.
+      const { token } = (await new Accounts(started.service.store).issue(ANA, [has], undefined))!
+      const statuses = []
+      for (const path of paths) statuses.push((await call(scope, started.url, 'GET', `/api/${path}`, { token })).status)
+      assert.deepEqual(statuses, expected, `ABILITIES=${setting}, ${has}`)
+    })
   }
 })
 

@@ -17,7 +17,7 @@ import { compact, importEntries } from '../support/rewrite.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
 function listOf({ state }: Pick<Store, 'state'>): ReturnType<typeof listingOf> {
-  const exposure = new Exposure(state, new Map([['getPassword', 'password:read']]))
+  const exposure = new Exposure(state, new Map([['getPassword', ['password:read']]]))
   return listingOf(state.entries, new EqualPasswords(state.entries, exposure), exposure)
 }
 
@@ -86,7 +86,7 @@ test('ABILITIES can ask for another ability, and for exactly that', async t => {
 
 test('where any token may list the passwords, any token learns how many are the same', async t => {
   const flags = { ...FLAGS, abilities: 'listPassword=any' }
-  const { url, service } = await startProtected(t, flags, { [ANA]: ['entry:list'] })
+  const { url, service } = await startProtected(t, flags, { [ANA]: ['password:create'] })
   for (const password of ['same', 'same']) await createEntry(service.store, fields(password), null)
   const { token } = (await service.accounts!.issue(ANA, undefined, undefined))!
   assert.deepEqual(JSON.parse((await listed(url, token)).text).map((one: { reused?: number }) => one.reused), [1, 1])

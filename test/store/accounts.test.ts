@@ -240,7 +240,7 @@ test('§5.6 a token has the abilities it was given, or else its user\'s', async 
 
 test('an address must be one, and an ability one that an operation asks for', async () => {
   const { store } = await withAna()
-  const accounts = new Accounts(store, { abilities: ['password:read'] })
+  const accounts = new Accounts(store, { abilities: [['password:read'], undefined] })
   for (const refused of [
     accounts.removeUser('no address'), accounts.addUser('b@x', 'B', ['password:erase'], PASSWORD),
     accounts.issue(ANA, ['password:erase'], undefined)

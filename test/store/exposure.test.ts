@@ -13,8 +13,7 @@ import { PASSWORD, World } from '../support/accounts.ts'
 import type { FullStore } from '../support/stores.ts'
 
 const FIELDS = { sistema: 's', usuario: 'u' }
-const ABILITIES = new Map<string, string | undefined>([['getPassword', 'password:read'],
-  ['updatePassword', 'password:update']])
+const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword', ['password:update']]])
 
 interface Counting {
   readonly store: FullStore

@@ -3,7 +3,7 @@ import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { Call } from '../../http/route.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { covers, type Session } from '../../store/users.ts'
+import { mayCall, type Session } from '../../store/users.ts'
 import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS, openFieldsOf } from '../../store/entry.ts'
 import { EqualPasswords } from '../../store/equal-passwords.ts'
 import { Exposure } from '../../store/exposure.ts'
@@ -36,10 +36,10 @@ export function extraRoutes(
   const packedOf = packer()
   const readAll = settings.abilities.get('listPassword')
   const readsAll = ({ session }: Call<unknown>): boolean => session === undefined ||
-    (session.groups === undefined && (readAll === undefined || covers(session.abilities, readAll)))
+    (session.groups === undefined && mayCall(session.abilities, readAll))
   const knowledge = settings.abilities.get('whoKnows')
   const mayKnow = ({ session }: Call<unknown>): boolean =>
-    session === undefined || knowledge === undefined || covers(session.abilities, knowledge)
+    session === undefined || mayCall(session.abilities, knowledge)
   const routes: DescribedRoute[] = [
     {
       operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,

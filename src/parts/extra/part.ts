@@ -17,7 +17,7 @@ export const extra: Part<ExtraSettings> = {
       'also the list without secrets, one-time codes and deleted entries, which a page always needs.')
   },
   abilities: {
-    listEntries: 'entry:list',
+    listEntries: ['entry:list', 'listPassword'],
     oneTimeCode: 'getPassword',
     deletedPasswords: 'password:deleted',
     // Closing one route must close the other, which gives the same entries.
@@ -26,7 +26,7 @@ export const extra: Part<ExtraSettings> = {
     historyPassword: 'password:history',
     formerPassword: 'historyPassword',
     // Whoever may read histories knows who set which password.
-    whoKnows: 'entry:knowledge'
+    whoKnows: ['entry:knowledge', 'historyPassword']
   },
   open: async context => {
     const { settings } = context

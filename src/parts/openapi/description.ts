@@ -2,6 +2,7 @@
 import * as common from '../../http/reply.ts'
 import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import type { Route } from '../../http/route.ts'
+import type { Asked } from '../../store/users.ts'
 import { RATE_LIMIT_WINDOW } from '../../limits.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
@@ -62,6 +63,9 @@ export function describe({ settings, prefix, routes }: PartContext<object>): Jso
   }
 }
 
+/** A list if each of several suffices. */
+function shownAbility(asked: Asked): string | Asked { return asked?.length === 1 ? asked[0] : asked }
+
 function operation(route: Route, described: RouteDescription, settings: Settings): Json {
   const { tag, summary, description, ids, body, bodies = {} } = described
   const isCounted = settings.rateLimit !== 0 && route.path.startsWith('/api/')
@@ -69,7 +73,7 @@ function operation(route: Route, described: RouteDescription, settings: Settings
   return {
     operationId: route.operation, summary, description, tags: [tag],
     security: needsToken ? [{ bearer: [] }] : [],
-    'x-ability': needsToken ? route.ability : undefined,
+    'x-ability': needsToken ? shownAbility(route.abilities) : undefined,
     parameters: ids && [
       parameter('id', 'The id of an entry.', ids),
       ...route.path.endsWith('{version}') ? [parameter('version', 'A version of its history.', ids)] : [],
@@ -107,7 +111,7 @@ function commonAnswers(
   const rows: readonly (readonly [applies: boolean, name: string, answer: Reply])[] = [
     [true, 'badRequest', common.BAD_REQUEST],
     [needsToken, 'unauthenticated', common.UNAUTHENTICATED],
-    [needsToken && route.ability !== undefined, 'forbidden', common.FORBIDDEN],
+    [needsToken && route.abilities !== undefined, 'forbidden', common.FORBIDDEN],
     [isOpen, 'foreignHost', common.FOREIGN_HOST],
     [isOpen, 'foreignOrigin', common.FOREIGN_ORIGIN],
     [asksForHttps && route.allowsHttp !== true, 'httpsOnly', common.HTTPS_ONLY],

@@ -8,7 +8,7 @@ import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
 import type { Reply } from '../../http/reply.ts'
 import { COMMONEST } from '../../store/commonest.ts'
-import { ANY_ABILITY, covers } from '../../store/users.ts'
+import { ANY_ABILITY, mayCall } from '../../store/users.ts'
 import { Asset } from './asset.ts'
 
 /** Missing in a bundle in CommonJS. */
@@ -99,9 +99,9 @@ export function pageRoutes(files: Files, served: () => readonly Route[], hasUser
 /** Null: no ability is needed. */
 function operationsOf(routes: readonly Route[]): object {
   const asked = routes.filter(({ path }) => path.startsWith('/api/'))
-  const known = [ANY_ABILITY, ...new Set(asked.flatMap(({ ability }) => ability ?? []))]
-  return Object.fromEntries(asked.map(({ operation, ability }) =>
-    [operation, ability === undefined ? null : known.filter(one => covers([one], ability))]))
+  const known = [ANY_ABILITY, ...new Set(asked.flatMap(({ abilities }) => abilities ?? []))]
+  return Object.fromEntries(asked.map(({ operation, abilities }) =>
+    [operation, abilities === undefined ? null : known.filter(one => mayCall([one], abilities))]))
 }
 
 function unusable(why: string, cause?: unknown): Failure {

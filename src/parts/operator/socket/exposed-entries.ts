@@ -3,6 +3,7 @@ import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
 import { Exposure } from '../../../store/exposure.ts'
 import type { Knower } from '../../../store/knowledge.ts'
 import type { State } from '../../../store/state.ts'
+import type { AskedAbilities } from '../../../store/users.ts'
 
 /** As `true` if they are set: their values stay known if only the password changes. */
 export function optionalSecrets(entry: Entry): { readonly [field: string]: true } {
@@ -25,9 +26,7 @@ export function countKnown({ entries, knowledge }: State, user: number): number 
  * By id of an active entry: how many users know its password, from it or from another entry that has or had the same,
  * and may be told it by no operation any more.
  */
-export function exposedEntries(
-  state: State, abilities: ReadonlyMap<string, string | undefined>
-): ReadonlyMap<number, number> {
+export function exposedEntries(state: State, abilities: AskedAbilities): ReadonlyMap<number, number> {
   const { entries, knowledge } = state
   const exposure = new Exposure(state, abilities)
   const knowers = new Map<string, Set<Knower>>()

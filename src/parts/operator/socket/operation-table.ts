@@ -3,7 +3,8 @@ import { FileJournal } from '../../../journal/file-journal.ts'
 import type { Files } from '../../../journal/files.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE, type GivenGroups
+  ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE, type AskedAbilities,
+  type GivenGroups
 } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
@@ -24,8 +25,7 @@ import { rotateKey } from '../rewriting/rotate-key.ts'
 export interface Operated {
   readonly store: Store
   readonly journal: DurableJournal
-  /** By operation; undefined means any token. */
-  readonly abilities: ReadonlyMap<string, string | undefined>
+  readonly abilities: AskedAbilities
   readonly readMs: number
   readonly warn: (line: string) => void
   readonly rescue: Rescue
@@ -280,7 +280,6 @@ function statusOf({ journal, store, readMs }: Operated): FolderStatus {
 
 export function callOf(operated: Operated, by: string): Call {
   const commits: Commits = forOperator(operated.store, by)
-  const abilities = [...operated.abilities.values()].filter(ability => ability !== undefined)
-  const accounts = new Accounts(commits, { abilities })
+  const accounts = new Accounts(commits, { abilities: operated.abilities.values() })
   return { ...operated, by, commits, accounts }
 }
