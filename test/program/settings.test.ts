@@ -24,11 +24,11 @@ type Case = readonly [fallback: unknown, text: string, value: unknown, other: st
 const NOT_INTEGERS = ['-1', '+1', '1.5', '1e3', '0x10', '007', ' 1', '1 ', 'ten', 'NaN', '99999999999999999999']
 const NOT_SWITCHES = ['yes', 'true', '1', 'ON']
 const ABILITIES = {
-  listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
-  updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
-  olderDeletedPasswords: 'password:deleted',
-  restorePassword: 'password:restore', listEntries: 'entry:list', historyPassword: 'password:history',
-  formerPassword: 'password:history', whoKnows: 'entry:knowledge', oneTimeCode: 'password:read',
+  listPassword: ['password:read'], getPassword: ['password:read'], createPassword: ['password:create'],
+  updatePassword: ['password:update'], deletePassword: ['password:delete'], deletedPasswords: ['password:deleted'],
+  olderDeletedPasswords: ['password:deleted'],
+  restorePassword: ['password:restore'], listEntries: ['entry:list'], historyPassword: ['password:history'],
+  formerPassword: ['password:history'], whoKnows: ['entry:knowledge'], oneTimeCode: ['password:read'],
   changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined
 }
 
@@ -48,7 +48,8 @@ const CASES: { readonly [N in Name]: Case } = {
   abilities: [
     new Map(Object.entries(ABILITIES)), 'listPassword=read, getPassword=a:b.c_d-1, createPassword=any',
     new Map(Object.entries({
-      ...ABILITIES, listPassword: 'read', getPassword: 'a:b.c_d-1', oneTimeCode: 'a:b.c_d-1', createPassword: undefined
+      ...ABILITIES, listPassword: ['read'], getPassword: ['a:b.c_d-1'], oneTimeCode: ['a:b.c_d-1'],
+      createPassword: undefined, listEntries: ['entry:list', 'read']
     })),
     'deletePassword=x', [
       'listPasswords=x', 'list=x', 'listPassword', 'listPassword=', 'listPassword=a b', 'listPassword=a=b', '=x',
