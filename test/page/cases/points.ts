@@ -366,12 +366,13 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
   }
 })
 
-inBrowser('an editor that a new login opens again holds what was typed, and no longer the stored password', CHROMIUM, async t => {
+inBrowser('an editor that a new login opens again holds what was typed, and asks for the stored password again', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   await logIn(browser)
   await view(browser, 'Correo')
   await browser.click('#viewer .end .main')
-  await browser.find('#show-password')
+  await browser.click('#show-password')
+  await browser.until("return document.querySelector('#editor .revealed') !== null")
   await service.accounts!.revokeAll(ANA)
   await browser.fill('#usuario', 'typed')
   await browser.click('#editor .main')
@@ -379,7 +380,11 @@ inBrowser('an editor that a new login opens again holds what was typed, and no l
   await logIn(browser)
   await browser.until("return document.getElementById('editor')?.open")
   assert.equal(await valueOf(browser, 'usuario'), 'typed')
-  assert.equal(await browser.run("return document.getElementById('show-password').checkVisibility()"), false)
+  assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/)
+  const release = await holdAnswers(browser)
+  await browser.click('#show-password')
+  await release(1)
+  await browser.until("return document.querySelector('#editor .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
   await browser.click('#editor .main')
   await browser.until("return document.getElementById('editor') === null")
   const { usuario, password } = service.store.state.entries.get(1)!

@@ -2,8 +2,9 @@
  * What the page asks the service for, click by click, and which secrets it was told: nothing but what was asked for.
  */
 import assert from 'node:assert/strict'
-import { updateEntry } from '../../../src/store/commands.ts'
-import { CHROMIUM, inBrowser, openService } from '../../support/page.ts'
+import { createEntry, updateEntry } from '../../../src/store/commands.ts'
+import { ANA, PASSWORD as PASSWORD_OF_ANA, tokenOf } from '../../support/accounts.ts'
+import { CHROMIUM, inBrowser, keepCopies, openProtected, openService } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
 /** Each step, its requests, and the secrets in their answers: of the password, the notes, the key of codes. */
@@ -18,27 +19,74 @@ const OTHERS = 'v7#Kq-92nR_wd'
 const press = (selector: string) => (browser: Browser): Promise<unknown> =>
   browser.until('const one = document.querySelector(arguments[0]); one?.click(); return one !== null', selector)
 const key = (...keys: readonly string[]) => (browser: Browser): Promise<unknown> => browser.press(...keys)
+const choose = (id: string, value: string) => (browser: Browser): Promise<unknown> =>
+  browser.run(`const select = document.getElementById(arguments[0])
+    select.value = arguments[1]
+    select.dispatchEvent(new Event('change'))`, id, value)
 /** In the row of the entry with all fields. */
 const row = (act: string): string => `.row[data-id="1"] ${act}`
+
+/** A tag, and then the list that is not older: so that a change in between is a conflict. */
+const EDIT = ['HEAD getPassword/1', 'listEntries']
 
 const ROWS: readonly Row[] = [
   ['look again', press('#refresh'), ['listEntries'], []],
   ['filter by a search', browser => browser.fill('#query', 'correo'), [], []],
-  ['end the search', browser => browser.fill('#query', ''), [], []],
+  ['end the search', press('#search .icon'), [], []],
   ['sort', press('#sort-usuario'), [], []],
+  ['sort by the list', choose('order', 'changed'), [], []],
+  ['filter by a group', choose('filter', 'group Finanzas'), [], []],
+  ['end the filter', choose('filter', ''), [], []],
+  ['see what is the same', press(row('.keepReused')), [], []],
+  ['see all again', choose('filter', ''), [], []],
+  ['see the menu', press('#show-menu'), [], []],
+  ['change the language', press('#menu [data-language=en]'), [], []],
+  ['change it back', press('#menu [data-language=es]'), [], []],
   ['open an entry', press(row('.system')), [], []],
   ['see its history', press('#history summary'), ['historyPassword/1'], []],
+  ['show a former value', press('#history li:last-child .line:nth-of-type(4) .icon'), ['formerPassword/1/1'],
+    [PASSWORD]],
+  ['hide that', press('#history li:last-child .line:nth-of-type(4) .icon'), [], []],
+  ['copy a former value', press('#history li:last-child .line:nth-of-type(4) .icon:last-child'),
+    ['formerPassword/1/1'], [PASSWORD]],
+  ['close the history', press('#history summary'), [], []],
+  ['see who knows it', press('#knowers summary'), ['whoKnows/1'], []],
+  ['close that again', press('#knowers summary'), [], []],
   ['show its password', press('#view-password .icon'), ['getPassword/1'], [PASSWORD, NOTES]],
   ['hide it', press('#view-password .icon'), [], []],
   ['show its code', press('#view-code .icon'), ['oneTimeCode/1'], []],
   ['hide the code', press('#view-code .icon'), [], []],
+  ['copy its password', press('#viewer [data-act=copy]'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['show its notes', press('#view-notes .icon'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['hide the notes', press('#view-notes .icon'), [], []],
+  ['copy its notes', press('#viewer [data-act=copyNotes]'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['copy its code', press('#viewer [data-act=copyCode]'), ['oneTimeCode/1'], []],
+  ['copy its address', press('#viewer [data-act=copyUrl]'), [], []],
   ['copy its user', press('#viewer [data-act=copyUser]'), [], []],
   ['close it', key(KEYS.escape), [], []],
   ['copy a password from the row', press(row('[data-act=copy]')), ['getPassword/1'], [PASSWORD, NOTES]],
   ['copy a code from the row', press(row('[data-act=copyCode]')), ['oneTimeCode/1'], []],
   ['copy a user from the row', press(row('[data-act=copyUser]')), [], []],
-  ['edit an entry', press(row('[data-act=edit]')), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['edit an entry', press(row('[data-act=edit]')), EDIT, []],
+  ['show its password there', press('#show-password'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['hide it there', press('#show-password'), [], []],
+  ['change its password', press('#change-password'), [], []],
+  ['see what is typed', press('#peek'), [], []],
+  ['keep the old one', press('#keep-old'), [], []],
+  ['change its notes', press('#change-notas'), [], []],
+  ['replace its key of codes', press('#replace-code'), [], []],
+  ['keep that', press('#keep-typed'), [], []],
   ['give up', press('#editor .second'), [], []],
+  ['edit it again', press(row('[data-act=edit]')), EDIT, []],
+  ['change the password without a look at it', press('#change-password'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['give that up, too', press('#editor .second'), [], []],
+  ['edit once more', press(row('[data-act=edit]')), EDIT, []],
+  ['change the notes', press('#change-notas'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['give up once more', press('#editor .second'), [], []],
+  ['edit to rename', press(row('[data-act=edit]')), EDIT, []],
+  ['rename', browser => browser.fill('#usuario', 'ana'), [], []],
+  // The contract answers a change with the whole entry.
+  ['save the name', press('#editor .main'), ['updatePassword/1 {"usuario":"ana"}'], [PASSWORD, NOTES]],
   ['begin a new one', press('#create'), [], []],
   ['generate', press('#generate'), [], []],
   ['give that up', press('#editor .second'), [], []],
@@ -46,24 +94,48 @@ const ROWS: readonly Row[] = [
   ['see the help', press('#help'), [], []],
   ['close that', key(KEYS.escape), [], []],
   ['delete an entry', press(row('[data-act=remove]')), ['deletePassword/1'], []],
+  ['undo that', press('.message .offer'), ['restorePassword/1'], []],
+  ['delete it again', press(row('[data-act=remove]')), ['deletePassword/1'], []],
   ['see the deleted ones', press('.to-deleted'), ['deletedPasswords', 'deletedPasswords/1'], []],
   ['open a deleted one', press(row('.system')), [], []],
+  ['see the history of a deleted one', press('#history summary'), ['historyPassword/1'], []],
+  ['show the password of a deleted one', press('#view-password .icon'), ['getPassword/1'], [PASSWORD, NOTES]],
   ['close it again', key(KEYS.escape), [], []],
+  ['ask to restore all', press('#restore-all'), [], []],
+  ['not yet', press('#confirm .second'), [], []],
   ['restore it', press(row('[data-act=restore]')), ['restorePassword/1', 'listEntries'], []],
   ['go back to the list', press('.to-deleted'), [], []]
 ]
 
-inBrowser('each click asks for what it is about, and nothing else is told', CHROMIUM, async t => {
-  const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
-  await updateEntry(service.store, 1, { notas: NOTES, otp: KEY }, null)
-  await browser.run("document.getElementById('refresh').click()")
-  await browser.until("return document.querySelector('#rows [data-act=copyCode]') !== null")
+const MINE = '{"email":"ana@example.org","password":"correct horse battery staple"}'
+
+const ACCOUNT: readonly Row[] = [
+  ['type who it is', browser => browser.fill('#email', ANA), [], []],
+  ['and the password', browser => browser.fill('#secret', PASSWORD_OF_ANA), [], []],
+  ['see what is typed', press('#login .icon'), [], []],
+  ['log in', press('#login .main'), [`login ${MINE}`, 'listEntries'], []],
+  ['see the account', press('#show-account'), [], []],
+  ['see its sessions', press('#sessions summary'), ['ownSessions'], []],
+  ['end the others', press('#end-others'), ['endOwnSessions {"session":"others"}', 'ownSessions'], []],
+  ['see the field of the own password', press('#show-own'), [], []],
+  ['close the account', key(KEYS.escape), [], []],
+  ['see who knows a password', press(row('.system')), [], []],
+  ['ask for it', press('#knowers summary'), ['whoKnows/1'], []],
+  ['close the entry', key(KEYS.escape), [], []],
+  ['log out', press('#logout'), ['logout'], []]
+]
+
+/** Follows the rows, each once the page has had all its answers. */
+async function follow(browser: Browser, rows: readonly Row[]): Promise<void> {
+  await keepCopies(browser)
   await browser.run(`window.asked = []
     window.running = 0
     const real = window.fetch
     window.fetch = async (url, init) => {
       running++
-      const own = [String(url).split('/api/')[1] ?? String(url).split('/').at(-1), '']
+      const method = init?.method === 'HEAD' ? 'HEAD ' : ''
+      const path = String(url).split('/api/')[1] ?? String(url).split('/').at(-1)
+      const own = [method + path + (init?.body && init.body !== '{}' ? ' ' + init.body : ''), '']
       asked.push(own)
       try {
         const answer = await real(url, init)
@@ -71,7 +143,7 @@ inBrowser('each click asks for what it is about, and nothing else is told', CHRO
         return answer
       } finally { running-- }
     }`)
-  for (const [what, act, requests, told] of ROWS) {
+  for (const [what, act, requests, told] of rows) {
     await browser.run('asked.length = 0')
     await act(browser)
     await browser.until('return running === 0 && asked.length >= arguments[0]', requests.length)
@@ -83,4 +155,20 @@ inBrowser('each click asks for what it is about, and nothing else is told', CHRO
     assert.deepEqual([PASSWORD, NOTES, KEY, OTHERS].filter(secret => texts.includes(secret)), told,
       `${what}: what was told`)
   }
+}
+
+inBrowser('each click asks for what it is about, and nothing else is told', CHROMIUM, async t => {
+  const flags = { 'extra-routes': 'on', journal: 'file', 'rate-limit': '1000' }
+  const { browser, service } = await openService(t, flags)
+  await updateEntry(service.store, 1, { notas: NOTES, otp: KEY, grupo: 'Finanzas', url: 'https://example.org' }, null)
+  await createEntry(service.store, { sistema: 'Otro correo', usuario: 'ana', password: PASSWORD }, null)
+  await browser.run("document.getElementById('refresh').click()")
+  await browser.until("return document.querySelector('#rows [data-act=copyCode]') !== null")
+  await follow(browser, ROWS)
+})
+
+inBrowser('each click of an account asks for what it is about, and nothing else is told', CHROMIUM, async t => {
+  const started = await openProtected(t)
+  for (let n = 0; n < 2; n++) await tokenOf(started)
+  await follow(started.browser, ACCOUNT)
 })

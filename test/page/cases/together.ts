@@ -71,7 +71,7 @@ inBrowser('behind a proxy that compresses, which makes every tag a weak one, wha
       const answer = await fetch(...asked)
       const headers = new Headers(answer.headers)
       if (headers.has('ETag')) headers.set('ETag', 'W/' + headers.get('ETag'))
-      return new Response(answer.body, { status: answer.status, headers })
+      return new Response(answer.status === 304 ? null : answer.body, { status: answer.status, headers })
     }`)
   await edit(browser, 'Banco Central')
   await browser.fill('#usuario', 'mine')

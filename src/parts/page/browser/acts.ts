@@ -1,5 +1,5 @@
 /** The acts of a person on the entries of the list. */
-import { rowOf, type Listed, type Stored } from './answers.ts'
+import { rowOf, type EntryFields, type Listed, type Stored } from './answers.ts'
 import { forgetRemovals, reload, removeEntry, restoreAll, save } from './changes.ts'
 import { copySecret, copyText } from './copying.ts'
 import { announce, confirm, isModal, tell } from './dialogs.ts'
@@ -81,9 +81,11 @@ export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
   else void { edit, remove, restore }[asked](entry, button)
 }
 
-export function create(): void { if (rights.may('createPassword') && !isModal()) openEditor(save) }
+const EDITOR = { save, secretsOf } as const
 
-export function resume({ edited, typed }: Draft): void { openEditor(save, edited, typed) }
+export function create(): void { if (rights.may('createPassword') && !isModal()) openEditor(EDITOR) }
+
+export function resume({ edited, typed }: Draft): void { openEditor(EDITOR, edited, typed) }
 
 export function toggleDeleted(): void {
   deleted.load()
@@ -109,17 +111,30 @@ function copyCode({ id }: Listed, button?: HTMLElement): void {
 }
 
 async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
-  const { id, sistema, usuario, url, grupo, hasCode } = entry
-  let edited: Edited = { id, tag: undefined, hasCode, fields: { sistema, usuario, url, grupo } }
-  if (rights.may('getPassword')) {
-    const now = await busy(button, storedNow(entry))
-    if (now === undefined) return
-    edited = { id, tag: now.tag, hasCode, fields: now.fields }
-  }
+  const edited = await busy(button, editedOf(entry))
+  if (edited === undefined) return
   // Meanwhile the person may have opened something else.
-  if (entryInView()?.id === id) closeViewer()
-  if (!isModal()) openEditor(save, edited)
+  if (entryInView()?.id === entry.id) closeViewer()
+  if (!isModal()) openEditor(EDITOR, edited)
 }
+
+/**
+ * Without secrets, and at least as new as its tag: a change in between is a conflict at the save. Undefined, after a
+ * message, on failure.
+ */
+async function editedOf(entry: Listed): Promise<Edited | undefined> {
+  if (!rights.may('getPassword')) return { entry, tag: undefined }
+  const tag = await api.tag(entry.id)
+  if (!tag.ok && tag.why === 'lost') return void tell(explained(tag)) as undefined
+  const list = await reload()
+  if (!list.ok) return void tell(explained(list)) as undefined
+  const now = entries.get(entry.id)
+  if (now === undefined) return gone(entry) as undefined
+  if (!tag.ok) return void tell(explained(tag)) as undefined
+  return { entry: now, tag: tag.value }
+}
+
+async function secretsOf(entry: Listed): Promise<EntryFields | undefined> { return (await storedNow(entry))?.fields }
 
 async function remove(entry: Listed): Promise<void> {
   if (!await removeEntry(entry)) return

@@ -7,6 +7,8 @@ import {
   type Listed, type Operation, type OwnSession, type Sent, type Stored, type User
 } from './answers.ts'
 
+type Method = 'GET' | 'HEAD' | 'POST'
+
 interface Received {
   readonly status: number
   readonly body: Body
@@ -79,6 +81,15 @@ export class Api {
     const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
     const asked = { body: fields, headers, isAnswer: (body: Body) => isEntry(body['password'], id) }
     return mapped(await this.#ask('POST', 'updatePassword', id, asked), received => storedIn(received, 'password'))
+  }
+
+  /**
+   * The tag of an entry, without its secrets. An answer to HEAD has no words: whether the entry is still there, the
+   * list says.
+   */
+  async tag(id: number): Promise<Answer<string | undefined>> {
+    const answer = await this.#ask('HEAD', 'getPassword', id, { isAnswer: () => true })
+    return mapped(answer, ({ headers }) => tagIn(headers))
   }
 
   async remove(id: number): Promise<Answer<unknown>> {
@@ -174,12 +185,12 @@ export class Api {
   }
 
   async #ask(
-    method: 'GET' | 'POST', operation: Operation, id: number | string, asked: Asked
+    method: Method, operation: Operation, id: number | string, asked: Asked
   ): Promise<Answer<Received>> {
     const { signal } = this.#session
     const headers = { ...this.#authorization(), ...asked.headers }
     // A change that is under way is carried out, even if nobody sees the answer.
-    const own = method === 'GET' ? { ...asked, headers, signal } : { ...asked, headers }
+    const own = method === 'POST' ? { ...asked, headers } : { ...asked, headers, signal }
     const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, own)
     signal.throwIfAborted()
     if (!answer.ok && answer.why === 'login') this.#events?.onLoginNeeded()
@@ -188,7 +199,7 @@ export class Api {
     return answer
   }
 
-  async #send(method: 'GET' | 'POST', path: string, asked: Asked): Promise<Answer<Received>> {
+  async #send(method: Method, path: string, asked: Asked): Promise<Answer<Received>> {
     const { body, headers = {}, keepalive = false, signal, isAnswer } = asked
     const text = body === undefined ? null : JSON.stringify(body)
     const watch = new AbortController()
@@ -231,12 +242,14 @@ function listed({ id, sistema, usuario, url, grupo, notas, otp, ...others }: Bod
   }
 }
 
-/** A compressing proxy makes the tag weak (`W/`), and a weak tag never matches. */
 function storedIn({ body, headers }: Received, name: string): Stored {
   const { id, status, sistema, usuario, password, url, notas, grupo } = body[name]
   const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '', grupo: grupo ?? '' }
-  return { id, isActive: status === 1, fields, tag: headers.get('ETag')?.replace(/^W\//, '') }
+  return { id, isActive: status === 1, fields, tag: tagIn(headers) }
 }
+
+/** A compressing proxy makes the tag weak (`W/`), and a weak tag never matches. */
+function tagIn(headers: Headers): string | undefined { return headers.get('ETag')?.replace(/^W\//, '') }
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
   return answer.ok ? { ok: true, value: value(answer.value) } : answer

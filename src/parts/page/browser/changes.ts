@@ -38,8 +38,8 @@ export async function reload(): Promise<Answer<unknown>> {
 /** Creates that may have been stored: the ids known before, by editor. */
 const unsure = new WeakMap<object, ReadonlySet<number>>()
 
-export function save({ edited, fields, session }: Changed, close: () => void): Promise<Outcome> {
-  return edited === undefined ? create(fields, session, close) : update(edited, fields, close)
+export function save({ edited, secrets, fields, session }: Changed, close: () => void): Promise<Outcome> {
+  return edited === undefined ? create(fields, session, close) : update({ ...edited, secrets }, fields, close)
 }
 
 async function create(fields: Sent, session: object, close: () => void): Promise<Outcome> {
@@ -84,26 +84,30 @@ async function findStored(fields: Sent, known: ReadonlySet<number>): Promise<num
   return undefined
 }
 
-async function update(edited: Edited, fields: Sent, close: () => void): Promise<Outcome> {
-  const answer = await api.update(edited.id, fields, edited.tag)
-  if (answer.ok && answer.value.isActive) return updated(edited, fields, answer.value, close)
-  if (answer.ok) return settle(edited, fields, answer.value, close)
+/** What is known of the entry as it was: the secrets only if they were asked for. */
+type Base = Edited & Pick<Changed, 'secrets'>
+
+async function update(base: Base, fields: Sent, close: () => void): Promise<Outcome> {
+  const { entry: { id }, tag } = base
+  const answer = await api.update(id, fields, tag)
+  if (answer.ok && answer.value.isActive) return updated(base, fields, answer.value, close)
+  if (answer.ok) return settle(base, fields, answer.value, close)
   const isOther = answer.why === 'changed' || answer.why === 'unknown'
   if (!rights.may('getPassword') || !(isOther || mayBeDone(answer))) return answer
-  const now = await api.get(edited.id)
+  const now = await api.get(id)
   // Only the answer may have been lost.
-  if (now.ok && isStored(fields, now.value)) return updated(edited, fields, now.value, close)
+  if (now.ok && isStored(fields, now.value)) return updated(base, fields, now.value, close)
   if (!isOther) return { refusal: answer, note: now.ok ? 'notStored' : 'unsureUpdate' }
   if (!now.ok && now.why !== 'unknown') return now
-  return settle(edited, fields, now.ok ? now.value : undefined, close)
+  return settle(base, fields, now.ok ? now.value : undefined, close)
 }
 
-function updated(edited: Edited, fields: Sent, now: Stored, close: () => void): undefined {
+function updated({ secrets }: Base, fields: Sent, now: Stored, close: () => void): undefined {
   put(now, fields)
   close()
   show()
   page.focusOn(now.id)
-  const { password } = edited.fields
+  const { password } = secrets ?? {}
   if (fields.password === undefined || password === undefined) return void tell(say('updated')) as undefined
   const name = briefName(now.fields.sistema)
   const act = (): void => void putBack(now, password)
@@ -126,28 +130,35 @@ function put(now: Stored, { password, otp }: Sent): void {
 }
 
 /** Somebody else changed or deleted the entry: the person chooses. */
-async function settle(edited: Edited, fields: Sent, theirs: Stored | undefined, close: () => void): Promise<Outcome> {
-  // Sent that this person left alone keep the other person's values.
-  const mine = { ...EMPTY, ...edited.fields, ...theirs?.fields, ...fields }
+async function settle(base: Base, fields: Sent, theirs: Stored | undefined, close: () => void): Promise<Outcome> {
+  const { entry: { id, sistema, usuario, url, grupo, changed }, secrets } = base
+  const before: Partial<EntryFields> = { sistema, usuario, url, grupo, ...secrets }
+  // Fields that this person left alone keep the other person's values.
+  const mine = { ...EMPTY, ...before, ...theirs?.fields, ...fields }
   const isGone = theirs?.isActive !== true
-  if (isGone) entries.drop(edited.id)
+  if (isGone) entries.drop(id)
   else put(theirs, {})
   show()
-  const others = FIELDS.filter(name => fields[name] === undefined && edited.fields[name] !== undefined &&
-    edited.fields[name] !== theirs?.fields[name])
-  const choice = await askWhich(edited.id, mine, theirs, others)
+  // The list says when the password was set.
+  if (!isGone && secrets === undefined) await reload()
+  const isPasswordTheirs = entries.get(id)?.changed !== changed
+  const isTheirs = (name: keyof EntryFields): boolean | undefined => {
+    if (before[name] !== undefined) return before[name] !== theirs?.fields[name]
+    return name === 'password' ? isPasswordTheirs : undefined
+  }
+  const choice = await askWhich(id, mine, theirs, name => fields[name] === undefined && isTheirs(name))
   if (choice === 'back') return undefined
   if (choice === 'theirs') {
     close()
-    page.focusOn(edited.id)
+    page.focusOn(id)
     return undefined
   }
-  if (!isGone) return update({ ...edited, tag: theirs.tag }, fields, close)
+  if (!isGone) return update({ ...base, tag: theirs.tag }, fields, close)
   if (theirs === undefined || !rights.may('restorePassword')) return create(mine, {}, close)
-  const restored = await api.restore(edited.id)
+  const restored = await api.restore(id)
   if (!restored.ok) return restored
-  const now = await api.get(edited.id)
-  return now.ok ? update({ ...edited, tag: now.value.tag }, mine, close) : now
+  const now = await api.get(id)
+  return now.ok ? update({ ...base, tag: now.value.tag }, mine, close) : now
 }
 
 function isStored(sent: Sent, { isActive, fields }: Stored): boolean {

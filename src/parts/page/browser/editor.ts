@@ -1,5 +1,5 @@
 /** The dialog that creates or changes an entry. It never discards typed text unasked. */
-import type { EntryFields, Sent } from './answers.ts'
+import type { EntryFields, Listed, Sent } from './answers.ts'
 import { confirm, openDialog } from './dialogs.ts'
 import { grow, make, textButton } from './dom.ts'
 import { Form, type Field, type Outcome } from './form.ts'
@@ -8,12 +8,10 @@ import { CodeField } from './code-field.ts'
 import { api, entries, rights } from './state.ts'
 import { PasswordField, storedLine } from './password-field.ts'
 
+/** An entry as it was when the editor opened. `tag` is undefined if the account may not read it. */
 export interface Edited {
-  readonly id: number
+  readonly entry: Listed
   readonly tag: string | undefined
-  readonly hasCode: boolean
-  /** Without secrets if the account may change an entry but not read it. */
-  readonly fields: Partial<EntryFields>
 }
 
 /** For a new entry if `edited` is undefined. */
@@ -22,15 +20,22 @@ export interface Draft {
   readonly typed: Sent
 }
 
-/** The changed fields; all fields of a new entry. */
+/** The changed fields; all fields of a new entry. `secrets`: of the edited entry, if the person has asked for them. */
 export interface Changed {
   readonly edited: Edited | undefined
+  readonly secrets: EntryFields | undefined
   readonly fields: Sent
   /** Different each time that the editor opens. */
   readonly session: object
 }
 
-type Save = (changed: Changed, close: () => void) => Promise<Outcome>
+export interface EditorActs {
+  /** Closes the editor, unless that shows another entry meanwhile. */
+  save(changed: Changed, close: () => void): Promise<Outcome>
+  /** Undefined, after a message, on failure. */
+  secretsOf(entry: Listed): Promise<EntryFields | undefined>
+}
+
 type Name = keyof EntryFields
 
 let current: { draft(): Draft | undefined } | undefined
@@ -38,19 +43,29 @@ let current: { draft(): Draft | undefined } | undefined
 /** Undefined if there is nothing to lose. */
 export function draftNow(): Draft | undefined { return current?.draft() }
 
-/** `save` closes the editor, unless that shows another entry meanwhile. */
-export function openEditor(save: Save, edited?: Edited, typed: Sent = {}): void {
+export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}): void {
   if (current !== undefined) return
-  const stored = edited?.fields ?? { url: '', notas: '' }
-  const password = new PasswordField(edited && (() => keepPassword()))
+  const { entry } = edited ?? {}
+  const maySee = entry !== undefined && rights.may('getPassword')
+  const stored: Partial<EntryFields> = entry ?? {}
+  const password = new PasswordField(entry && (() => keepPassword()))
+  /** Asked for once, and not before the person asks to see or change one. */
+  let asked: Promise<EntryFields | undefined> | undefined
+  let secrets: EntryFields | undefined
+  const readSecrets = async (): Promise<EntryFields | undefined> => {
+    asked ??= acts.secretsOf(entry!)
+    secrets = await asked
+    if (secrets === undefined) asked = undefined
+    return secrets
+  }
   const inputs = {
     sistema: make('input', { id: 'sistema', dir: 'auto' }),
     usuario: make('input', { id: 'usuario', dir: 'auto', spellcheck: false }),
     url: make('input', { id: 'url', dir: 'ltr', inputMode: 'url', spellcheck: false }),
-    ...stored.notas !== undefined && { notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 }) },
+    ...(entry === undefined || maySee) && { notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 }) },
     ...hasGroups(stored.grupo) && { grupo: make('input', { id: 'grupo', dir: 'auto', spellcheck: false }) }
   }
-  const code = new CodeField(edited?.hasCode === true)
+  const code = new CodeField(entry?.hasCode === true)
   for (const [name, input] of Object.entries(inputs)) {
     input.autocomplete = 'off'
     if (name !== 'notas') input.autocapitalize = 'off'
@@ -69,13 +84,19 @@ export function openEditor(save: Save, edited?: Edited, typed: Sent = {}): void 
     const changed = changedFields()
     if (edited !== undefined && Object.keys(changed).length === 0) return close() as undefined
     const fields = edited === undefined ? { sistema: '', usuario: '', password: '', ...changed } : changed
-    return save({ edited, fields, session }, close)
+    await asked
+    return acts.save({ edited, secrets, fields, session }, close)
   })
 
-  /** An input drops line breaks: that alone is no change. */
+  /** An input drops line breaks: that alone is no change. Undefined: notes that nobody has asked for. */
+  const heldBy = (name: Name): string | undefined => {
+    if (name !== 'notas') return (stored[name] ?? '').replace(/[\r\n]/g, '')
+    return entry?.hasNotes === true ? secrets?.notas.replace(/\r\n?/g, '\n') : ''
+  }
   const changedFields = (): Sent => {
-    const changed = Object.entries(inputs).map(([name, { value }]) => [name as Name, value] as const)
-      .filter(([name, value]) => value !== heldBy(name, edited?.fields[name] ?? ''))
+    const changed = Object.entries(inputs)
+      .filter(([name, { value, isConnected }]) => isConnected && value !== heldBy(name as Name))
+      .map(([name, { value }]) => [name as Name, value] as const)
     if (password.typed !== undefined && (password.typed !== '' || edited !== undefined)) {
       changed.push(['password', password.typed])
     }
@@ -86,13 +107,22 @@ export function openEditor(save: Save, edited?: Edited, typed: Sent = {}): void 
     return Object.keys(changed).length === 0 ? undefined : { edited, typed: changed }
   }
   /** A line in place of the field, until the person asks for the field. */
-  const keep = (name: 'password' | 'notas', input: HTMLElement): void => {
+  const keep = (name: 'password' | 'notas', input: HTMLInputElement | HTMLTextAreaElement): void => {
     const place = input.closest('.field')!
-    const line = storedLine(name, edited?.fields[name], () => {
+    const change = async (): Promise<void> => {
+      // The old password is for "Undo".
+      const read = maySee ? readSecrets() : undefined
+      if (name === 'notas') {
+        const known = await read
+        if (known === undefined || !line.isConnected) return
+        input.value = known.notas
+      }
       line.replaceWith(place)
       if (input instanceof HTMLTextAreaElement) grow(input)
       input.focus()
-    })
+    }
+    const read = async (): Promise<string | undefined> => (await readSecrets())?.[name]
+    const line = storedLine(name, maySee ? read : undefined, () => void change())
     place.replaceWith(line)
     if (form.element.isConnected) line.querySelector<HTMLElement>('.link:last-child')?.focus()
   }
@@ -112,11 +142,11 @@ export function openEditor(save: Save, edited?: Edited, typed: Sent = {}): void 
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.submit()
   })
 
-  if (edited?.hasCode === true && typed.otp === undefined) code.keep()
+  if (entry?.hasCode === true && typed.otp === undefined) code.keep()
   else code.set(typed.otp ?? '')
   const { notas } = inputs
-  if (edited !== undefined && typed.password === undefined) keepPassword()
-  if (notas !== undefined && notas.value !== '' && typed.notas === undefined) keep('notas', notas)
+  if (entry !== undefined && typed.password === undefined) keepPassword()
+  if (notas !== undefined && entry?.hasNotes === true && typed.notas === undefined) keep('notas', notas)
   const cancel = textButton('second', say('cancel'), () => { if (mayClose()) close() })
   const close = openDialog({
     id: 'editor', title: say(edited === undefined ? 'create' : 'edit'), content: [form.element, known],
@@ -135,7 +165,3 @@ export function openEditor(save: Save, edited?: Edited, typed: Sent = {}): void 
 function knownGroups(): readonly string[] { return api.user?.groups ?? entries.offers.groups }
 
 function hasGroups(stored: string = ''): boolean { return stored !== '' || knownGroups().length > 0 }
-
-function heldBy(name: Name, text: string): string {
-  return name === 'notas' ? text.replace(/\r\n?/g, '\n') : text.replace(/[\r\n]/g, '')
-}

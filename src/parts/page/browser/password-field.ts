@@ -22,14 +22,17 @@ const BY_FINGER = matchMedia('(pointer: coarse)')
 let common: Promise<ReadonlySet<string>> | undefined
 
 /**
- * A stored secret, as a line with "Show" and "Change", so that no stray key replaces it. Without `text` it cannot be
+ * A stored secret, as a line with "Show" and "Change", so that no stray key replaces it. Without `read` it cannot be
  * shown.
  */
-export function storedLine(name: 'password' | 'notas', text: string | undefined, onChange: () => void): HTMLElement {
+export function storedLine(
+  name: 'password' | 'notas', read: (() => Promise<string | undefined>) | undefined, onChange: () => void
+): HTMLElement {
   const change = textButton('link', say('change'), onChange)
   Object.assign(change, { id: `change-${name}`, ariaLabel: say(name === 'notas' ? 'changeNotes' : 'changeThis') })
-  const secret = createSecret({ isNotes: name === 'notas', read: () => text ?? '' }, textButton('link', say('reveal')))
-  Object.assign(secret.button, { id: `show-${name}`, hidden: text === undefined })
+  const secret = createSecret({ isNotes: name === 'notas', read: read ?? (async () => undefined) },
+    textButton('link', say('reveal')))
+  Object.assign(secret.button, { id: `show-${name}`, hidden: read === undefined })
   return make('div', { className: 'field' }, make('span', { className: 'label' }, say(name)),
     make('div', { className: 'stored' }, secret.text, secret.button, change))
 }

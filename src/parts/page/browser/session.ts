@@ -122,10 +122,7 @@ async function load(): Promise<void> {
 function keep(): void {
   const draft = draftNow()
   if (draft === undefined) return
-  const { edited, typed } = draft
-  // Saving does not need the stored password, so it is not kept.
-  const { password: _, ...fields } = edited?.fields ?? {}
-  kept = { draft: { typed, edited: edited && { ...edited, fields } }, email: api.user?.email }
+  kept = { draft, email: api.user?.email }
 }
 
 function showLogin(note: TextName): void {

@@ -57,14 +57,17 @@ function formerOf(id: number, version: number, name: Name): readonly HTMLElement
 /** `back` goes on editing, and loses nothing. */
 export type Choice = 'mine' | 'theirs' | 'back'
 
-/** `theirs` is undefined if the entry is gone for good; `others` are the fields that only the other person changed. */
+/**
+ * `theirs` is undefined if the entry is gone for good. `isTheirs`: whether only the other person changed a field;
+ * undefined if that is not known.
+ */
 export async function askWhich(
-  id: number, mine: EntryFields, theirs: Stored | undefined, others: readonly (keyof EntryFields)[]
+  id: number, mine: EntryFields, theirs: Stored | undefined, isTheirs: (name: Name) => boolean | undefined
 ): Promise<Choice> {
   const isGone = theirs?.isActive !== true
   const text = sentences(say(isGone ? 'conflictGone' : 'conflictChanged'), await lastChange(id))
   const lines = FIELDS.filter(name => mine[name] !== '' || (theirs?.fields[name] ?? '') !== '')
-    .flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs.fields[name], others.includes(name)))
+    .flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs.fields[name], isTheirs(name)))
   return new Promise(resolve => {
     let choice: Choice = 'back'
     const button = (className: string, label: string, own: Choice): HTMLButtonElement => {
@@ -76,7 +79,8 @@ export async function askWhich(
       return made
     }
     const back = button('second', say('keep'), 'back')
-    const mayKeep = !isGone || rights.may('createPassword') || rights.may('restorePassword')
+    const isWhole = theirs !== undefined || mine.password !== ''
+    const mayKeep = !isGone || isWhole && (rights.may('createPassword') || rights.may('restorePassword'))
     const close = openDialog({
       id: 'conflict', title: say('conflictTitle'), onClose: () => resolve(choice),
       content: [make('p', {}, text), make('dl', { id: 'versions', className: 'versions' }, ...lines)],
@@ -97,12 +101,13 @@ async function lastChange(id: number): Promise<string> {
 }
 
 function linesOf(
-  name: Name, mine: string, theirs: string | undefined, isOthers: boolean
+  name: Name, mine: string, theirs: string | undefined, isTheirs: boolean | undefined
 ): readonly HTMLElement[] {
   const line = (side: 'mine' | 'theirs' | 'both' | 'changedByThem', text: string): HTMLElement =>
     make('dd', { className: side === 'changedByThem' ? 'theirs' : side },
       make('span', { className: 'side' }, say(side)), ...valueOf(name, text))
   const term = make('dt', {}, say(name))
-  if (mine === theirs) return [term, line(isOthers ? 'changedByThem' : 'both', mine)]
+  if (mine === theirs && isTheirs === undefined) return [term, line('theirs', theirs)]
+  if (mine === theirs) return [term, line(isTheirs === true ? 'changedByThem' : 'both', mine)]
   return [term, line('mine', mine), ...theirs === undefined ? [] : [line('theirs', theirs)]]
 }
