@@ -10,7 +10,9 @@ import { Grid, MAX_WHOLE_ROWS } from './grid.ts'
 import { explain, languageNow, number, say, sayCount } from './language.ts'
 import { briefName, plainText } from './plain.ts'
 import { beginSession, loginCard } from './session.ts'
-import { deleted, entries, entriesNow, isAtList, page, rights, screenNow, show, type Screen } from './state.ts'
+import {
+  deleted, entries, entriesNow, isAtList, rights, screenNow, show, startPage, type Screen
+} from './state.ts'
 import type { TextName } from './texts.ts'
 
 /** The pause in typing before the number of hits is read out. */
@@ -36,12 +38,12 @@ export function startScreen(): void {
   const by = COLUMNS.find(one => order.endsWith(one)) ?? 'sistema'
   entries.sort({ by, isReversed: order.startsWith('-') })
   document.body.prepend(bar.element, main)
-  Object.assign(page, {
+  startPage({
     draw, renew, focus, focusOn, keep,
     toTop: () => grid.toTop(),
     clearSearch: (isForGood?: boolean) => bar.clearSearch(isForGood),
     setLoading: (isLoading: boolean) => { refresh.ariaBusy = isLoading ? 'true' : null }
-  } satisfies typeof page)
+  })
 }
 
 function focus(): void {

@@ -21,7 +21,6 @@ export const service = { hasUsers: true }
 
 let current: Screen = { name: 'loading' }
 
-/** Set by `screen.ts` at the start: an import would be circular. */
 interface Page {
   draw(): void
   /** For another language, or other rights. */
@@ -37,7 +36,10 @@ interface Page {
   keep(filter?: Filter): void
 }
 
-export const page = {} as Page
+/** What `screen.ts` shows: set at the start, since an import would be circular. */
+export let page: Page
+
+export function startPage(own: Page): void { page = own }
 
 export function screenNow(): Screen { return current }
 
