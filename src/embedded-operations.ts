@@ -106,6 +106,7 @@ export function operationsOf({ store, abilities, isOpen, catchUp, routes }: Oper
     if (isOpen) throw new Failure('setting-invalid', 'by needs users, so it needs auth: \'bearer\'')
     const user = typeof by === 'string' ? state.userOf(by) : undefined
     if (user === undefined) throw new Failure('user-unknown', String(by))
+    if (user.isLocked === true) throw new Failure('user-unknown', `${by} was locked by a salvage`)
     const session = sessionFor(user)
     const asked = abilities.get(operation)
     if (mayCall(session.abilities, asked)) return session

@@ -43,6 +43,11 @@ export interface Service extends Operations {
    */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
+   * Says whose browser sent this request, which `handle` is then given: only `POST /api/proxyLogin` heeds it. `user` is
+   * an e-mail address. Throws `setting-invalid` without the option `vouches`.
+   */
+  vouch(request: IncomingMessage, by: { readonly user: string }): void
+  /**
    * Resolves with the address. Rejects with `address-unusable` (also if it listens already, or is closed),
    * `certificate-invalid`, or `setting-invalid` (production without HTTPS or a proxy).
    */
@@ -75,6 +80,8 @@ export interface HostOptions {
    * neither read nor made. The newest seals. To rotate, open the service with one more.
    */
   readonly key?: Uint8Array | readonly Uint8Array[] | undefined
+  /** Serves `POST /api/proxyLogin`, for users of whom the host says by `vouch` who they are. */
+  readonly vouches?: boolean | undefined
 }
 
 const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
@@ -88,18 +95,24 @@ const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
-  const { log: given = SILENT, prefix = '', production = false, init = false, key, ...values } = options
+  const {
+    log: given = SILENT, prefix = '', production = false, init = false, vouches = false, key, ...values
+  } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
   }
-  for (const [name, value] of Object.entries({ production, init })) {
+  for (const [name, value] of Object.entries({ production, init, vouches })) {
     if (typeof value !== 'boolean') throw wrong(`${name} must be true or false`)
   }
   const settings = { ...readOptions(values), isProduction: production }
   const keys = key === undefined ? undefined : keysOf(key, settings)
   validateCombinations(settings) // `listen` checks the transport
   const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
-  return embedded(await open(settings, log, prefix, { mayCreate: init, keys }), settings, prefix, log)
+  if (vouches && !('proxyLoginHeader' in SETTINGS)) throw wrong('vouches needs the part proxy-login')
+  const vouched = vouches ? new WeakMap<IncomingMessage, string>() : undefined
+  const vouchedFor = vouched && ((request: IncomingMessage) => vouched.get(request))
+  const opened = await open(settings, log, prefix, { mayCreate: init, keys, vouchedFor })
+  return embedded(opened, settings, prefix, log, vouched)
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
@@ -151,7 +164,8 @@ function boundLog(given: Log, isAccessLogged: boolean): Log {
 }
 
 function embedded(
-  { store, accounts: own, pipeline, routes, listen, close }: OpenService, settings: Settings, prefix: string, log: Log
+  { store, accounts: own, pipeline, routes, listen, close }: OpenService, settings: Settings, prefix: string, log: Log,
+  vouched: WeakMap<IncomingMessage, string> | undefined
 ): Service {
   const catchUp = async (): Promise<void> => {
     if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
@@ -191,6 +205,11 @@ function embedded(
       }
       if (pipeline.isStopping()) answer(BUSY)
       else pipeline(request, response, target)
+    },
+    vouch: (request, { user }) => {
+      if (vouched === undefined) throw wrong('vouch needs the option vouches: true')
+      if (typeof user !== 'string') throw wrong('vouch takes { user }, an e-mail address')
+      vouched.set(request, user)
     },
     listen,
     close

@@ -1,4 +1,5 @@
 /** A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves the contract. */
+import type { IncomingMessage } from './http/listener.ts'
 import type { Route } from './http/route.ts'
 import type { CoreSettings, DefaultAbilities, SettingRows, StorageSettings } from './core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
@@ -13,7 +14,7 @@ import type { Command } from './command.ts'
 export interface Part<S extends object = object> {
   readonly settings: SettingRows<S>
   /** Says which settings do not go together. */
-  check?(settings: S & StorageSettings): string | undefined
+  check?(settings: S & StorageSettings & Partial<CoreSettings>): string | undefined
   /** By value of `JOURNAL`. */
   readonly journals?: { readonly [name: string]: JournalKind<S> }
   readonly abilities?: DefaultAbilities
@@ -60,6 +61,8 @@ export interface PartContext<S extends object> {
   readonly lock: Lock | undefined
   readonly readMs: number
   readonly log: Log
+  /** For which user a host vouches; undefined unless it does so at all. */
+  readonly vouchedFor: ((request: IncomingMessage) => string | undefined) | undefined
   /** The path below which an embedder serves; empty for the program. */
   readonly prefix: string
   /** Complete once all parts are open. */

@@ -30,12 +30,14 @@ export interface OpenService {
   close(): Promise<void>
 }
 
+type Opening = Pick<OpenOptions, 'mayCreate' | 'keys'> & Partial<Pick<PartContext<object>, 'vouchedFor'>>
+
 /**
  * Opens a service that does not listen yet. `prefix` is an embedder's path: empty, or `/vault`. Rejects with a
  * `Failure`, holding nothing.
  */
 export async function openService(
-  settings: ServiceSettings, log: Log, prefix: string = '', opening: Pick<OpenOptions, 'mayCreate' | 'keys'> = {}
+  settings: ServiceSettings, log: Log, prefix: string = '', opening: Opening = {}
 ): Promise<OpenService> {
   const closers = new Closers()
   try {
@@ -47,7 +49,7 @@ export async function openService(
 }
 
 async function compose(
-  settings: ServiceSettings, log: Log, prefix: string, opening: OpenOptions, closers: Closers
+  settings: ServiceSettings, log: Log, prefix: string, { vouchedFor, ...opening }: Opening, closers: Closers
 ): Promise<OpenService> {
   const storage = await openStorage(settings, log, opening)
   closers.add(storage.close)
@@ -61,7 +63,7 @@ async function compose(
     connections: listening.connections(), rateLimitClients: rateLimit?.clients ?? 0, lostLines: parts.lostLines(),
     certificateEndMs: settings.tlsCert === undefined ? undefined : certificateEnd(settings.tlsCert)
   })
-  const context = { ...storage, settings, accounts, log, prefix, load, routes: () => parts.routes }
+  const context = { ...storage, settings, accounts, log, prefix, vouchedFor, load, routes: () => parts.routes }
   for (const part of PARTS) await parts.open(part, context, closers)
   const { observers } = parts
   const certificate = certificateOf(settings)

@@ -58,6 +58,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('openapi'),
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path',
       'node:stream/consumers'),
+    part('proxy-login', 'node:buffer', 'node:crypto'),
     part('extra', 'node:buffer', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],

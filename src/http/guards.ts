@@ -26,7 +26,7 @@ export interface Guarded {
 }
 
 export function isHttps(
-  { trustedProxies }: GuardOptions, { peer }: Guarded, { 'x-forwarded-proto': said }: Head
+  { trustedProxies }: GuardOptions, { peer }: Pick<Guarded, 'peer'>, { 'x-forwarded-proto': said }: Head
 ): boolean {
   return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
 }
@@ -60,9 +60,15 @@ export function assertOwnPage(options: GuardOptions, context: Guarded, head: Hea
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 
+/** The origins whose pages may read the answer; undefined: none. */
+export function sharedWith({ corsOrigins }: GuardOptions, { isUnderApi, match }: Guarded): GuardOptions['corsOrigins'] {
+  const isShared = isUnderApi && (match?.route ?? match)?.isNeverShared !== true
+  return isShared ? corsOrigins : undefined
+}
+
 /** Fetch, "CORS preflight"; contract §5.8. */
-export function answerPreflight({ corsOrigins }: GuardOptions, { isUnderApi }: Guarded, head: Head): void {
+export function answerPreflight(options: GuardOptions, context: Guarded, head: Head): void {
   const { method, origin, 'access-control-request-method': wanted } = head
-  if (method !== 'OPTIONS' || !isUnderApi || wanted === undefined || origin === undefined) return
-  throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
+  if (method !== 'OPTIONS' || !context.isUnderApi || wanted === undefined || origin === undefined) return
+  throw sharedWith(options, context)?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
 }

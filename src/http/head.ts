@@ -13,6 +13,9 @@ const FIELDS = [
 ] as const
 type Field = typeof FIELDS[number]
 
+/** `name` in lower case. */
+export function isReadField(name: string): boolean { return KNOWN.has(name) }
+
 /** Lists may repeat (RFC 9110 §5.3). They are joined, the nearest proxy last. */
 const LISTS: ReadonlySet<string> = new Set<Field>([
   'x-forwarded-for', 'accept-encoding', 'if-match', 'if-none-match', 'upgrade', 'forwarded', 'via', 'x-forwarded-host',

@@ -9,7 +9,9 @@ import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
 import { endBehindAnswer } from './ending.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
-import { isHttps, answerPreflight, assertHttps, assertOwnPage, type Guarded, type GuardOptions } from './guards.ts'
+import {
+  answerPreflight, assertHttps, assertOwnPage, isHttps, sharedWith, type Guarded, type GuardOptions
+} from './guards.ts'
 import { ListenerRequest } from './node-http.ts'
 import { proxyWarnings } from './proxy-warnings.ts'
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
@@ -90,7 +92,7 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
       body = await lookedUpAfter(read, options, context, head)
       assertMay(options, context.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
-    const call = { head, id, version, body, client, session: context.session }
+    const call = { head, id, version, body, client, request, session: context.session }
     reply = route.handle(call)
     if ('then' in reply) reply = await reply
     if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
@@ -192,7 +194,7 @@ const ANSWERED_BY_HOST = 'the host answered a request while the service worked o
   'out. If the framework answers by itself, switch that off; for Koa: ctx.respond = false'
 
 function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
-  const { headers = [], corsOrigins } = options
+  const { headers = [] } = options
   const fields = [...headers]
   const isByProxy = options.asksForHttps === true && headers.length === 0 && context.head !== undefined
   if (isByProxy && isHttps(options, context, context.head!)) fields.push(...HSTS)
@@ -202,8 +204,9 @@ function commonHeaders(options: PipelineOptions, context: Context, { status }: R
     const shown = context.verdict ?? { ...left, allowed: true }
     fields.push(...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown))
   }
-  if (corsOrigins !== undefined && context.head !== undefined && context.isUnderApi) {
-    fields.push(...replies.corsFields(context.head.origin, corsOrigins))
+  const origins = sharedWith(options, context)
+  if (origins !== undefined && context.head !== undefined) {
+    fields.push(...replies.corsFields(context.head.origin, origins))
   }
   return fields
 }

@@ -1,4 +1,5 @@
 /** Routes, and the router that finds them. */
+import type { IncomingMessage } from 'node:http'
 import { Failure } from '../errors.ts'
 import type { Asked, AskedAbilities, Session } from '../store/users.ts'
 import type { Shape, Shaped } from '../store/validate.ts'
@@ -15,6 +16,8 @@ export interface Call<Body> {
   /** Validated; undefined without a shape. */
   readonly body: Body
   readonly client: string
+  /** Undefined for an embedder's call without one. */
+  readonly request?: IncomingMessage
   /** Undefined in the open configuration. */
   readonly session: Session | undefined
 }
@@ -26,6 +29,8 @@ export interface Route<Body = unknown> {
   readonly abilities?: Asked
   /** A public GET must tell nothing of stored data. */
   readonly isPublic?: boolean
+  /** Pages of other origins may not read its answers, whatever `CORS_ORIGINS` says. */
+  readonly isNeverShared?: boolean
   /** About the token itself. */
   readonly takesAnyToken?: boolean
   /** For probes on this machine, which have no proxy. */
@@ -62,7 +67,7 @@ export interface MatchedRoute { readonly route: Route, readonly id: number, read
 /** A route with its id, the allowed methods, or undefined for an unknown path. */
 export type Match =
   | MatchedRoute
-  | { readonly route: undefined, readonly allow: readonly string[] }
+  | { readonly route: undefined, readonly allow: readonly string[], readonly isNeverShared: boolean }
   | undefined
 
 type Methods = Map<string, Route>
@@ -106,7 +111,8 @@ export class Router {
     }
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
     if (route !== undefined) return { route, id, version }
-    return { route, allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'] }
+    const isNeverShared = [...methods.values()].some(one => one.isNeverShared)
+    return { route, allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'], isNeverShared }
   }
 }
 

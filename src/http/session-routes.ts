@@ -12,7 +12,7 @@ import { RateLimit } from './rate-limit.ts'
 import { FORBIDDEN, invalid, jsonReply, messageReply, TOO_MANY, type Reply } from './reply.ts'
 import { route, type Route } from './route.ts'
 
-const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
+export const INVALID_CREDENTIALS: Reply = messageReply(401, TEXTS.invalidCredentials)
 const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
 export const PASSWORD_CHANGED: Reply = messageReply(200, 'contraseña cambiada')
 export const WRONG_PASSWORD: Reply = invalid({ password: ['The current password is not correct.'] })
@@ -27,7 +27,7 @@ export interface LoginLimits {
 }
 
 /** `user`: whose address was given, for the log. Without `issued`, the credentials are wrong. */
-function loginReply(issued: Issued | undefined, user: number | undefined): Reply {
+export function loginReply(issued: Issued | undefined, user: number | undefined): Reply {
   if (issued === undefined) return { ...INVALID_CREDENTIALS, logged: { user } }
   const { token, abilities, groups, expires } = issued
   return {
@@ -36,7 +36,8 @@ function loginReply(issued: Issued | undefined, user: number | undefined): Reply
   }
 }
 
-function take(limit: RateLimit | undefined, key: string): void {
+/** Throws the 429. */
+export function take(limit: RateLimit | undefined, key: string): void {
   const verdict = limit?.take(key)
   if (verdict?.allowed === false) throw { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
 }

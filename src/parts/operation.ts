@@ -73,7 +73,7 @@ interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
   addUser: [Email & { password: string | undefined, name: string | undefined } & Rights, ListedUser & NewGroups]
-  setPassword: [Email & { password: string }, {}]
+  setPassword: [Email & { password: string | undefined }, {}]
   /** `knows`: how many present passwords the user knows. */
   changeUser: [Email & { name: string | undefined } & Rights, NewGroups & { knows: number }]
   removeUser: [Email, { knows: number }]

@@ -8,13 +8,13 @@ import {
   beyondBound, groupsIn, groupsOf, listed, listedTokens, listedUsers, ownSessions, type Issued, type ListedToken,
   type ListedUser, type OwnSession
 } from './listed.ts'
-import { KnownPairs, stepOfCode, stillAs, WrongCodes, type Login } from './logins.ts'
+import { KnownPairs, stepOfCode, stillAs, stillVouched, vouchedUser, WrongCodes, type Login } from './logins.ts'
 import { PasswordHasher } from './passwords.ts'
 import type { State } from './state.ts'
 import type { Commits } from './store.ts'
 import {
-  ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, sees, TOKEN_SHAPE, tokenId,
-  type Abilities, type Asked, type GivenGroups, type Session, type User
+  ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, loginBy, sees, TOKEN_SHAPE,
+  tokenId, type Abilities, type Asked, type GivenGroups, type Session, type User
 } from './users.ts'
 import { addressOf, shaped } from './validate.ts'
 
@@ -80,15 +80,14 @@ export class Accounts {
         id, email: addressOf(email), name: given.name ?? email, abilities: given.abilities ?? [],
         ...groupsIn(this.#spelled(given.groups) ?? undefined)
       }
-      const login = passwordHash === undefined ? { hasNoPassword: true as const } : { passwordHash }
-      return [[event('user.added', null, { ...user, ...login })], listed({ ...user, passwordHash })]
+      return [[event('user.added', null, { ...user, ...loginBy(passwordHash) })], listed({ ...user, passwordHash })]
     })
   }
 
-  /** Ends the user's tokens; false for an unknown address. */
-  async setPassword(email: string, password: string): Promise<boolean> {
-    const passwordHash = await this.#hash(email, password)
-    return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, passwordHash }))
+  /** Ends the user's tokens; false for an unknown address. Null takes the password away. */
+  async setPassword(email: string, password: string | null): Promise<boolean> {
+    const passwordHash = password === null ? undefined : await this.#hash(email, password)
+    return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, ...loginBy(passwordHash) }))
   }
 
   /** As `setPassword`; false if the current password is wrong. */
@@ -171,6 +170,12 @@ export class Accounts {
         'This user’s codes are refused for an hour. If it was not the user: user password gives another password')
     }
     return issued
+  }
+
+  /** For whom a trusted proxy or host vouches: without password and code. Undefined for an unknown or locked user. */
+  async loginVouched(email: string, ttlMinutes: number): Promise<Issued | undefined> {
+    const user = vouchedUser(this.#state, email)
+    return user && this.#issue(stillVouched(user), {}, ttlMinutes, user.id)
   }
 
   /** Whose address it is, for the log. */

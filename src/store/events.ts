@@ -71,7 +71,7 @@ export interface Events extends KnowledgeEvents {
   }
   /** Ends the user's tokens, as a new password does. */
   'user.removed': Id
-  'password.changed': Id & { readonly passwordHash: string }
+  'password.changed': Id & Pick<KeptUser, 'passwordHash' | 'hasNoPassword' | 'isLocked'>
   /** The same password at a higher cost. */
   'password.rehashed': Id & { readonly passwordHash: string }
   /** A second factor, in base32; `step` is that of its first code. */
@@ -103,9 +103,9 @@ interface EventType<D> {
 
 const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
-const USER = ['email', 'name', 'abilities', 'groups', 'passwordHash', 'hasNoPassword', 'factor', 'step'] as const
+const LOGIN = ['passwordHash', 'hasNoPassword', 'isLocked'] as const
+const USER = ['email', 'name', 'abilities', 'groups', 'factor', 'step', ...LOGIN] as const
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
-const PASSWORD = ['id', 'passwordHash'] as const
 
 const created: Reduce<Events['entry.created']> = (tables, data, timeMs, by) => {
   assertNext(tables.entries, data.id)
@@ -190,15 +190,15 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     }
   },
   'password.changed': {
-    fields: PASSWORD,
-    reduce: ({ users, tokens }, { id, passwordHash }) => {
+    fields: ['id', ...LOGIN],
+    reduce: ({ users, tokens }, { id, passwordHash, isLocked }) => {
       const old = known(users, id)
-      users.set(id, { ...old, passwordHash, passwords: old.passwords + 1 })
+      users.set(id, { ...old, passwordHash, isLocked, passwords: old.passwords + 1 })
       endTokens(tokens, id)
     }
   },
   'password.rehashed': {
-    fields: PASSWORD,
+    fields: ['id', 'passwordHash'],
     reduce: ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) }
   },
   'factor.given': {
@@ -286,8 +286,8 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
 }
 
 function addUser({ users, addresses, names }: Tables, id: number, kept: KeptUser): void {
-  const { email, name, abilities, groups, passwordHash, factor, step } = kept
-  const user = { id, email, name, abilities, groups, passwordHash, passwords: 1, factor, step }
+  const { email, name, abilities, groups, passwordHash, factor, step, isLocked } = kept
+  const user = { id, email, name, abilities, groups, passwordHash, passwords: 1, factor, step, isLocked }
   users.set(id, user)
   setAddress(addresses, user)
   names.add(groups)

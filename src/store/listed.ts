@@ -9,6 +9,8 @@ export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 export type ListedUser = PublicUser & Pick<User, 'abilities' | 'groups'> & {
   readonly secondFactor?: true
   readonly hasNoPassword?: true
+  /** By a salvage, until the user is given another password, or none. */
+  readonly isLocked?: true
 }
 
 /** A token as the operator sees it; `id` begins its hash; without `groups`: all of them. */
@@ -48,11 +50,12 @@ export function groupsOf({ user, groups }: Token, users: State['users']): Groups
 }
 
 export function listed(
-  { id, email, name, abilities, groups, factor, passwordHash }: Omit<User, 'passwords'>
+  { id, email, name, abilities, groups, factor, passwordHash, isLocked }: Omit<User, 'passwords'>
 ): ListedUser {
   return {
     id, email, name, abilities: [...abilities], ...groupsIn(groups),
-    ...factor !== undefined && { secondFactor: true }, ...passwordHash === undefined && { hasNoPassword: true }
+    ...factor !== undefined && { secondFactor: true },
+    ...isLocked ? { isLocked } : passwordHash === undefined && { hasNoPassword: true }
   }
 }
 

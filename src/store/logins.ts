@@ -23,6 +23,24 @@ export function stillAs({ id, passwords }: User): (state: State) => User | undef
 }
 
 /**
+ * Whose address it is, by its very letters but for the case of A to Z: whoever vouches for it may tell apart addresses
+ * that `State.userOf` takes for one (the Kelvin sign and `k`).
+ */
+export function vouchedUser(state: State, email: string): User | undefined {
+  const given = email.replace(/[A-Z]/g, letter => letter.toLowerCase())
+  const user = state.userOf(given)
+  return user?.email === given ? user : undefined
+}
+
+/** As `stillAs`, unless the user is locked. No code was used. */
+export function stillVouched(user: User): (state: State) => User | undefined {
+  return state => {
+    const now = stillAs(user)(state)
+    return now === undefined || now.isLocked === true ? undefined : { ...now, step: undefined }
+  }
+}
+
+/**
  * Pairs of client address and user from which a valid token was seen since the start. A flood of logins cannot be told
  * from honest people by anything else.
  */

@@ -21,15 +21,23 @@ export interface User {
   /** How many so far. */
   readonly passwords: number
   readonly isRemoved?: true | undefined
+  /** By a salvage, until the next change of the password: no login of any kind. */
+  readonly isLocked?: true | undefined
   /** The secret of the second factor, in base32, and the step of the last code. */
   readonly factor?: string | undefined
   readonly step?: number | undefined
 }
 
-/** `hasNoPassword` instead of a hash: older versions would take the user for a removed one. */
-export type KeptUser = Pick<User, 'email' | 'name' | 'abilities' | 'groups' | 'factor' | 'step'> & {
+/** `hasNoPassword` or `isLocked` instead of a hash: older versions would take the user for a removed one. */
+export type KeptUser = Pick<
+  User, 'email' | 'name' | 'abilities' | 'groups' | 'factor' | 'step' | 'isLocked'
+> & {
   readonly passwordHash?: string | undefined
   readonly hasNoPassword?: true | undefined
+}
+
+export function loginBy(passwordHash: string | undefined): Pick<KeptUser, 'passwordHash' | 'hasNoPassword'> {
+  return passwordHash === undefined ? { hasNoPassword: true } : { passwordHash }
 }
 
 /** The token itself is kept nowhere. Each change of what it allows makes a new record: see `Session.token`. */
@@ -118,11 +126,13 @@ export type Abilities = readonly string[] | undefined
 export type GivenGroups = readonly string[] | null | undefined
 
 export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
-export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
+const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
 const RIGHTS: ShapeOf<{ name: string | undefined, abilities: Abilities, groups: GivenGroups }> =
   { name: optional(text), abilities: optional(texts), groups: optional(groupList) }
 export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
-/** Without a password: the user can log in by a trusted proxy alone. */
+/** Without a password: the user can log in by a trusted proxy alone; so the next. */
+export const LOGIN_SHAPE: ShapeOf<{ email: string, password: string | undefined }> =
+  { email, password: optional(newPassword) }
 export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> =
   { ...CHANGE_SHAPE, password: optional(newPassword) }
 export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =

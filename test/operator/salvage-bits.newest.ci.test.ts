@@ -54,7 +54,9 @@ const LIFE: readonly Change[] = [
   ['password.rehashed', { id: 4, passwordHash: '$scrypt$eva2' }],
   ['password.changed', { id: 4, passwordHash: '$scrypt$eva3' }], ['token.issued', token('e', 4), 4],
   ['factor.given', { id: 4, factor: 'JBSWY3DPEHPK3PXP', step: 1 }], ['factor.removed', { id: 4 }],
-  ['tokens.revoked', { user: 4 }], ['user.removed', { id: 3 }]
+  ['tokens.revoked', { user: 4 }], ['user.removed', { id: 3 }],
+  ['user.added', { id: 5, email: 'kim@example.org', name: 'kim', abilities: ['*'], hasNoPassword: true }],
+  ['password.changed', { id: 4, hasNoPassword: true }]
 ]
 
 const KEYS = keyring([randomBytes(32)])
@@ -116,6 +118,9 @@ function check({ lines, records, truth }: Journal, damaged: Buffer, isThere: boo
     const { passwords: _, ...known } = user
     const { passwords: __, ...right } = truth.users.get(user.id)!
     assert.deepEqual(known, right, 'nobody comes back, has an older password or may do more')
+  }
+  for (const { id, isRemoved, isLocked } of state.users.values()) {
+    assert.ok(losses.length === 0 || isRemoved || isLocked, `user ${id} could log in, by a password or a proxy`)
   }
   for (const [hash, token] of state.tokens) assert.deepEqual(token, truth.tokens.get(hash), 'no token works again')
 }

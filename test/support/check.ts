@@ -9,7 +9,7 @@ import type { State } from '../../src/store/state.ts'
 export function checkState({ entries, users, tokens }: State): void {
   checkEntries(entries)
   for (const [hash, { user }] of tokens.entries()) {
-    if (users.get(user)?.passwordHash === undefined) throw new Error(`token ${tokenId(hash)} belongs to no user`)
+    if ((users.get(user) ?? { isRemoved: true }).isRemoved) throw new Error(`token ${tokenId(hash)} belongs to no user`)
   }
 }
 

@@ -40,6 +40,10 @@ function groupsOf({ flags: { groups, 'all-groups': areAll = false } }: Context):
   return names
 }
 
+function assertEither(flags: Context['flags'], one: string, other: string): void {
+  if (flags[one] === true && flags[other] === true) throw new UsageError(`--${one} and --${other} do not go together`)
+}
+
 function noteNew({ terminal }: Context, { newGroups }: NewGroups): void {
   for (const name of newGroups) terminal.note(`no entry, user or token has had the group ${name} until now`)
 }
@@ -138,9 +142,7 @@ export const COMMANDS: readonly Command[] = [
       const { positionals: [email = ''], terminal } = context
       const given = { name: nameOf(context), abilities: abilitiesOf(context), groups: groupsOf(context) }
       const isWithout = context.flags['no-password'] === true
-      if (isWithout && context.flags['password-stdin'] === true) {
-        throw new UsageError('--no-password and --password-stdin do not go together')
-      }
+      assertEither(context.flags, 'no-password', 'password-stdin')
       const password = isWithout ? undefined : await newPassword(context, false)
       const user = await context.store.ask('addUser', { email, ...given, password })
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
@@ -183,13 +185,17 @@ export const COMMANDS: readonly Command[] = [
     run: secondFactor
   },
   {
-    name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
-    help: 'gives a user a new password and revokes the user\'s tokens',
+    name: 'user password', positionals: ['EMAIL'],
+    options: { ...PASSWORD_STDIN, remove: { help: 'take it away: the user cannot log in by a password' } },
+    help: 'gives a user a new password, or takes it away, and revokes the user\'s tokens',
     examples: ['user password ana@example.org'],
     run: async context => {
-      const { store, positionals: [email = ''], terminal } = context
-      await store.ask('setPassword', { email, password: await newPassword(context, true) })
-      terminal.show({ email, done: 'new password' }, `${email}: new password, all tokens revoked`)
+      const { store, positionals: [email = ''], flags, terminal } = context
+      const takes = flags['remove'] === true
+      assertEither(flags, 'remove', 'password-stdin')
+      await store.ask('setPassword', { email, password: takes ? undefined : await newPassword(context, true) })
+      const done = takes ? 'password removed' : 'new password'
+      terminal.show({ email, done }, `${email}: ${done}, all tokens revoked`)
     }
   },
   {

@@ -6,7 +6,7 @@ import { MAX_EVENT_BYTES } from '../../../limits.ts'
 import { fieldsOf, hasMore } from '../../../store/entry.ts'
 import { event, type KeptRow } from '../../../store/events.ts'
 import { State } from '../../../store/state.ts'
-import type { KeptToken, KeptUser, User } from '../../../store/users.ts'
+import { loginBy, type KeptToken, type KeptUser, type User } from '../../../store/users.ts'
 
 /**
  * Most rows of a record that are not null. Damage to one bit costs all rows of its record. A single row may be larger
@@ -126,7 +126,7 @@ function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
 
 function keptUser({ id: _, passwords: __, isRemoved, passwordHash, ...kept }: User): KeptUser | null {
   if (isRemoved === true) return null
-  return { ...kept, ...passwordHash === undefined ? { hasNoPassword: true } : { passwordHash } }
+  return { ...kept, ...loginBy(passwordHash) }
 }
 
 function keptTokens({ tokens }: State): readonly KeptToken[] {

@@ -114,7 +114,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
 
 /** What the new journal says beyond the records that were read. */
 function * ownEvents(locked: readonly User[]): Generator<Event, void, void> {
-  for (const { id } of locked) yield event('password.changed', null, { id, passwordHash: lockedHash() })
+  for (const { id } of locked) yield event('password.changed', null, { id, isLocked: true })
 }
 
 function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
@@ -122,12 +122,6 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
   if (lines === 0) return 'it is not a journal, or no line of it is left'
   if (missingKeys.size > 0) return `the key file lacks key ${[...missingKeys].join(', ')}`
   return `none of its ${lines} lines can be opened; is KEY_FILE right?`
-}
-
-/** Nobody knows its password. */
-function lockedHash(): string {
-  const random = (bytes: number): string => randomBytes(bytes).toString('base64').replace(/=+$/, '')
-  return `$scrypt$ln=15,r=8,p=3$${random(16)}$${random(32)}`
 }
 
 function report({ terminal, flags }: Context, source: string, target: string, salvaged: Salvaged): number {

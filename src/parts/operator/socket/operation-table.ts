@@ -3,7 +3,7 @@ import { FileJournal } from '../../../journal/file-journal.ts'
 import type { Files } from '../../../journal/files.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE, type AskedAbilities,
+  ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, LOGIN_SHAPE, TOKEN_SHAPE, USER_SHAPE, type AskedAbilities,
   type GivenGroups
 } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
@@ -90,8 +90,8 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
         'there is a user with this address already'))
   },
   setPassword: {
-    shape: PASSWORD_SHAPE,
-    run: async ({ accounts }, { email, password }) => done(await accounts.setPassword(email, password), NO_USER)
+    shape: LOGIN_SHAPE,
+    run: async ({ accounts }, { email, password }) => done(await accounts.setPassword(email, password ?? null), NO_USER)
   },
   changeUser: {
     shape: CHANGE_SHAPE,
