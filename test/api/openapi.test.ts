@@ -3,7 +3,8 @@
  * shows is brought about and held against it.
  */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -23,7 +24,7 @@ import { memoryStore } from '../support/stores.ts'
 import { faultOf } from '../support/json-schema.ts'
 import { answersOf, assertDescription, faultOfAnswer, operationOf, requestsOf, resolved } from '../support/openapi.ts'
 import type { RawAnswer } from '../support/raw.ts'
-import { startService, type Started } from '../support/service.ts'
+import { freshFolder, startService, type Started } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
 const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
@@ -270,7 +271,12 @@ test('every route below /api that a source has is described', async t => {
   const sources = readdirSync(src, { recursive: true }).map(String).filter(path => path.endsWith('.ts'))
   const routes = sources.flatMap(path => [...readFileSync(join(src, path),
     'utf8').matchAll(/ path: '(\/api\/[^']+)'/g)])
-  const { url } = await startProtected(t, LIMIT)
+  const secret = join(freshFolder(t), 'secret')
+  writeFileSync(secret, randomBytes(32).toString('base64'))
+  const proxy = 'proxyLoginHeader' in SETTINGS
+    ? { 'proxy-login-header': 'Remote-Email', 'proxy-login-secret-file': secret, 'trust-proxy': '127.0.0.2',
+      'token-ttl-minutes': '720' } : {}
+  const { url } = await startProtected(t, { ...LIMIT, ...proxy })
   const { paths } = await (await fetch(`${url}/openapi.json`)).json() as { paths: object }
   assert.ok(routes.length >= 7)
   assert.deepEqual(routes.map(([, path]) => path!).filter(path => !(path in paths)), [])

@@ -12,6 +12,7 @@ import { event } from '../../src/store/events.ts'
 import { newFactor, stepOfCode } from '../../src/store/logins.ts'
 import { codeAt, otpIn, stepAt } from '../../src/store/totp.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
+import { assertDescription, faultOfAnswer, operationOf, resolved } from '../support/openapi.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { atEnd, freshFolder, type Started } from '../support/service.ts'
 
@@ -157,7 +158,9 @@ test('each kind of refusal is warned of once in a while, without the secret', as
   const started = await start(t)
   for (let n = 0; n < 2; n++) for (const [, fields, , options] of WAYS) await ask(t, started, fields, options)
   const warnings = started.warnings.filter(line => line.includes('/api/proxyLogin'))
-  const kinds = [/TRUST_PROXY/, /X-Proxy-Login-Secret, once/, new RegExp(`${EMAIL}, once`), /no user has/, /page of this/]
+  const kinds = [
+    /TRUST_PROXY/, /X-Proxy-Login-Secret, once/, new RegExp(`${EMAIL}, once`), /no user has/, /page of this/
+  ]
   for (const kind of kinds) assert.equal(warnings.filter(line => kind.test(line)).length, 1, String(kind))
   assert.equal(warnings.length, kinds.length)
   assert.ok(!warnings.join().includes(SECRET))
@@ -240,9 +243,12 @@ test('a secret that is weak or unreadable is refused in a sentence that does not
   }
   await assert.rejects(start(t, { 'proxy-login-secret-file': join(freshFolder(t), 'none') }), /SECRET_FILE, .*ENOENT/)
   await assert.rejects(start(t, { 'proxy-login-secret-file': freshFolder(t) }), /SECRET_FILE, .*EISDIR/)
-  for (const [mode, isWarned] of [[0o600, false], [0o640, false], [0o644, true], [0o620, true], [0o400, false]] as const) {
+  for (const [mode, isWarned] of [
+    [0o600, false], [0o640, false], [0o644, true], [0o620, true], [0o400, false]
+  ] as const) {
     const { warnings } = await start(t, { 'proxy-login-secret-file': secretFile(t, SECRET, mode) })
-    assert.equal(warnings.some(line => /secret is open to others \(mode 6[24]4?0?\)/.test(line)), isWarned, mode.toString(8))
+    const octal = mode.toString(8)
+    assert.equal(warnings.some(line => line.includes(`is open to others (mode ${octal})`)), isWarned, octal)
   }
 })
 
@@ -303,5 +309,16 @@ test('a token of a company login is an ordinary one: it can be ended by its user
   await started.service.accounts!.revokeAll(ANA)
   for (const one of [token, other]) {
     assert.equal((await call(t, started.url, 'GET', '/api/listPassword', { token: one })).status, 401)
+  }
+})
+
+test('the description is true', async t => {
+  const started = await start(t)
+  const document = resolved((await call(t, started.url, 'GET', '/openapi.json')).json)
+  assertDescription(document)
+  const { operation, path } = operationOf(document, 'proxyLogin')
+  assert.deepEqual([path, operation['security']], ['/api/proxyLogin', []])
+  for (const fields of [[...BY_PROXY, named], [SAME]]) {
+    assert.equal(faultOfAnswer(document, 'proxyLogin', await ask(t, started, fields)), undefined)
   }
 })

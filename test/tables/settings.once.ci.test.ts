@@ -59,6 +59,15 @@ const freePort = async (): Promise<string> => {
   await new Promise(resolve => server.close(resolve))
   return String(port)
 }
+const PROXY_SECRET = 'u2Nf0c1xWq9sLr7Ek4Vb8TzYh3Jd6Mp5Ga'
+const byProxy = (t: Scope, secret: string = PROXY_SECRET): Flags => {
+  const file = join(freshFolder(t), 'secret')
+  writeFileSync(file, secret, { mode: 0o600 })
+  return {
+    ...protectedBy, 'trust-proxy': '127.0.0.1', 'token-ttl-minutes': '1', 'proxy-login-header': 'Remote-Email',
+    'proxy-login-secret-file': file
+  }
+}
 let port = ''
 let keyFile = ''
 
@@ -132,6 +141,14 @@ const ROWS: { readonly [setting: string]: Row } = {
   metrics: { shows: ({ ask }) => times(2, n => ask('GET', '/metrics', n === 0 ? {} : forwarded('192.0.2.1'))), cases: [
     [{ 'trust-proxy': '127.0.0.1' }, '200 403'], [{ 'trust-proxy': '127.0.0.1', metrics: 'public' }, '200 200'],
     [{ metrics: 'off' }, '404 404']] },
+  proxyLoginHeader: { shows: ({ ask }) => times(2, n => ask('POST', '/api/proxyLogin', { fields: [
+    'Sec-Fetch-Site: same-origin', `X-Proxy-Login-Secret: ${PROXY_SECRET}`, `Remote-${n === 0 ? 'Email' : 'Mail'}: ${ANA}`
+  ] })), cases: [
+    [{}, '404 404'], [t => ({ ...byProxy(t), 'proxy-login-header': 'Remote-Email' }), '200 401'],
+    [t => ({ ...byProxy(t), 'proxy-login-header': 'Remote-Mail' }), '401 200']] },
+  proxyLoginSecretFile: { shows: ({ ask }) => ask('POST', '/api/proxyLogin', { fields: [
+    'Sec-Fetch-Site: same-origin', `X-Proxy-Login-Secret: ${PROXY_SECRET}`, `Remote-Email: ${ANA}`
+  ] }), cases: [[t => byProxy(t), 200], [t => byProxy(t, `${PROXY_SECRET}x`), 401]] },
   page: { shows: ({ ask }) => ask('GET', '/'), cases: [[{}, 200], [{ page: 'off' }, 404]] }
 }
 /** A folder of a test's own with the user and the tokens. */
