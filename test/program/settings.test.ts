@@ -99,6 +99,11 @@ const CASES: { readonly [N in Name]: Case } = {
   extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
   health: ['local', 'public', 'public', 'off', ['on', 'Local', 'true']],
   metrics: ['local', 'off', 'off', 'public', ['on', 'Public', 'none']],
+  proxyLoginHeader: [undefined, 'Remote-Email', 'Remote-Email', 'X-Auth-Request-Email', [
+    'X_Auth_Email', 'Email', 'X-Auth Email', 'X-Auth-Émail', 'X-Proxy-Login-Secret', 'X-Forwarded-For',
+    'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
+  ]],
+  proxyLoginSecretFile: [undefined, 'secret', 'secret', 'other.secret'],
   page: [true, 'off', false, 'on', NOT_SWITCHES]
 }
 
@@ -108,6 +113,10 @@ const NAMES = Object.keys(SETTINGS) as Name[]
 function partner(name: Name): Variables {
   const pairs: readonly (readonly [Name, Name])[] =
     [['tlsCert', 'tlsKey'], ['etcdUser', 'etcdPasswordFile'], ['etcdCert', 'etcdKey']]
+  if (name === 'proxyLoginHeader' || name === 'proxyLoginSecretFile') {
+    const all = { PROXY_LOGIN_HEADER: 'Partner-Email', PROXY_LOGIN_SECRET_FILE: 'partner' }
+    return { ...all, [SETTINGS[name].variable]: undefined, AUTH: 'bearer', TRUST_PROXY: '::1', TOKEN_TTL_MINUTES: '1' }
+  }
   const other = pairs.find(pair => pair.includes(name))?.find(one => one !== name)
   return other === undefined ? {} : { [SETTINGS[other].variable]: 'partner' }
 }
