@@ -96,66 +96,37 @@ interface OperationsContext {
 }
 
 /** Each checks the user, then does what the route of its name does. */
-export function operationsOf({ store, abilities, isOpen, catchUp, routes }: OperationsContext): Operations {
-  const { state } = store
-  const { entries } = state
+export function operationsOf(context: OperationsContext): Operations {
+  return { ...reads(context), ...changes(context), ...operationsOfParts(context) }
+}
 
-  /** Undefined: the host itself. Throws `setting-invalid`, `user-unknown` or `forbidden`. */
-  const sessionOf = (operation: string, by: string | undefined): Session | undefined => {
-    if (by === undefined) return undefined
-    if (isOpen) throw new Failure('setting-invalid', 'by needs users, so it needs auth: \'bearer\'')
-    const user = typeof by === 'string' ? state.userOf(by) : undefined
-    if (user === undefined) throw new Failure('user-unknown', String(by))
-    if (user.isLocked === true) throw new Failure('user-unknown', `${by} was locked by a salvage`)
-    const session = sessionFor(user)
-    const asked = abilities.get(operation)
-    if (mayCall(session.abilities, asked)) return session
-    throw new Failure('forbidden', `${by} lacks ${asked!.join(' or ')}`)
-  }
-  const readerOf = (session: Session | undefined): Reader => session ?? (isOpen ? undefined : HOST)
-  const begin = async (operation: string, by: string | undefined): Promise<Session | undefined> => {
-    await catchUp()
-    return sessionOf(operation, by)
-  }
-  const read = async <A extends Answer>(
-    operation: string, { by }: By, answer: (session: Session | undefined) => A | Promise<A>
-  ): Promise<A> => {
-    const session = await begin(operation, by)
-    return disclosed(store, readerOf(session), operation, () => answer(session))
-  }
-
-  /** An operation of a part, by its route; undefined for an unknown id. */
-  const ask = async (operation: string, id: unknown, options: By = {}): Promise<Reply | undefined> => {
-    const route = (await routes()).find(one => one.operation === operation)
-    if (route === undefined) {
-      throw new Failure('operation-missing', `${operation}; a history needs a journal in a file`)
-    }
-    const reply = await read<Reply>(operation, options, session => answerOf(route, idOf(id), session))
-    if (reply === BUSY) throw new Failure('journal-busy', `${operation} is under way for somebody else, or takes long`)
-    return reply.status === 200 ? reply : undefined
-  }
-  const valueOf = async <T>(operation: string, id: unknown, options?: By): Promise<T | undefined> => {
-    const reply = await ask(operation, id, options)
-    return reply && JSON.parse(String(reply.body)) as T
-  }
-
+function reads(context: OperationsContext): Pick<Operations, 'listPassword' | 'getPassword'> {
+  const { entries } = context.store.state
   return {
-    listPassword: async (options = {}) => (await read('listPassword', options, session => ({
+    listPassword: async (options = {}) => (await read(context, 'listPassword', options, session => ({
       found: [...entries.entries()].filter(({ status, grupo }) => status === 1 && sees(session?.groups, grupo))
         .map(entry => answered(entry)),
       tells: { list: session?.groups ?? 'active' }
     }))).found,
     getPassword: async (given, options = {}) => {
       const id = idOf(given)
-      return (await read('getPassword', options, session => {
+      return (await read(context, 'getPassword', options, session => {
         const entry = entries.get(id)
         const isSeen = entry !== undefined && sees(session?.groups, entry.grupo)
         return isSeen ? { found: answered(entry), tells: id } : { found: undefined, tells: undefined }
       })).found
-    },
+    }
+  }
+}
+
+function changes(
+  context: OperationsContext
+): Pick<Operations, 'createPassword' | 'updatePassword' | 'deletePassword'> {
+  const { store, abilities } = context
+  return {
     createPassword: async (fields, { by } = {}) => {
       const wanted = shaped(CREATE_SHAPE, fields)
-      const session = by === undefined ? undefined : await begin('createPassword', by)
+      const session = by === undefined ? undefined : await begin(context, 'createPassword', by)
       return answered(await createEntry(store, wanted, session ?? null))
     },
     updatePassword: async (id, changes, { ifUnchanged, by } = {}) => {
@@ -163,25 +134,77 @@ export function operationsOf({ store, abilities, isOpen, catchUp, routes }: Oper
       const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       // An outdated copy would refuse it.
-      const session = known === undefined && by === undefined ? undefined : await begin('updatePassword', by)
+      const session = known === undefined && by === undefined ? undefined : await begin(context, 'updatePassword', by)
       const deletes = abilities.get('deletePassword')
       const entry = await updateEntry(store, idOf(id), wanted, session ?? null, {
         isExpected, mayMove: session === undefined || mayCall(session.abilities, deletes),
-        tells: { reader: readerOf(session), operation: 'updatePassword' }
+        tells: { reader: readerOf(context, session), operation: 'updatePassword' }
       })
       return entry && answered(entry)
     },
     deletePassword: async (id, { by } = {}) => {
-      const session = by === undefined ? undefined : await begin('deletePassword', by)
+      const session = by === undefined ? undefined : await begin(context, 'deletePassword', by)
       return deleteEntry(store, idOf(id), session ?? null)
-    },
-    restorePassword: async (id, options) => await ask('restorePassword', id, options) !== undefined,
+    }
+  }
+}
+
+function operationsOfParts(
+  context: OperationsContext
+): Pick<Operations, 'restorePassword' | 'listEntries' | 'historyPassword' | 'whoKnows' | 'oneTimeCode'> {
+  const valueOf = async <T>(operation: string, id: unknown, options?: By): Promise<T | undefined> => {
+    const reply = await ask(context, operation, id, options)
+    return reply && JSON.parse(String(reply.body)) as T
+  }
+  return {
+    restorePassword: async (id, options) => await ask(context, 'restorePassword', id, options) !== undefined,
     listEntries: async options => (await valueOf<EntryWithoutSecrets[]>('listEntries', 0, options))!,
     historyPassword: async (id, options) =>
       (await valueOf<{ readonly history: PastChange[] }>('historyPassword', id, options))?.history,
     whoKnows: async (id, options) => withoutStatus(await valueOf<Knowing & Status>('whoKnows', id, options)),
     oneTimeCode: async (id, options) => withoutStatus(await valueOf<OneTimeCode & Status>('oneTimeCode', id, options))
   }
+}
+
+/** For whom it is done; undefined: the host itself. Rejects with `setting-invalid`, `user-unknown` or `forbidden`. */
+async function begin(
+  { store, abilities, isOpen, catchUp }: OperationsContext, operation: string, by: string | undefined
+): Promise<Session | undefined> {
+  await catchUp()
+  if (by === undefined) return undefined
+  if (isOpen) throw new Failure('setting-invalid', 'by needs users, so it needs auth: \'bearer\'')
+  const user = typeof by === 'string' ? store.state.userOf(by) : undefined
+  if (user === undefined) throw new Failure('user-unknown', String(by))
+  if (user.isLocked === true) throw new Failure('user-unknown', `${by} was locked by a salvage`)
+  const session = sessionFor(user)
+  const asked = abilities.get(operation)
+  if (mayCall(session.abilities, asked)) return session
+  throw new Failure('forbidden', `${by} lacks ${asked!.join(' or ')}`)
+}
+
+function readerOf({ isOpen }: OperationsContext, session: Session | undefined): Reader {
+  return session ?? (isOpen ? undefined : HOST)
+}
+
+async function read<A extends Answer>(
+  context: OperationsContext, operation: string, { by }: By,
+  answer: (session: Session | undefined) => A | Promise<A>
+): Promise<A> {
+  const session = await begin(context, operation, by)
+  return disclosed(context.store, readerOf(context, session), operation, () => answer(session))
+}
+
+/** An operation of a part, by its route; undefined for an unknown id. */
+async function ask(
+  context: OperationsContext, operation: string, id: unknown, options: By = {}
+): Promise<Reply | undefined> {
+  const route = (await context.routes()).find(one => one.operation === operation)
+  if (route === undefined) {
+    throw new Failure('operation-missing', `${operation}; a history needs a journal in a file`)
+  }
+  const reply = await read<Reply>(context, operation, options, session => answerOf(route, idOf(id), session))
+  if (reply === BUSY) throw new Failure('journal-busy', `${operation} is under way for somebody else, or takes long`)
+  return reply.status === 200 ? reply : undefined
 }
 
 interface Status { readonly status?: number }

@@ -30,3 +30,8 @@ export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, F
 export function object(properties: { readonly [name: string]: Schema }): Schema {
   return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
 }
+
+export const TEXT: Schema = { type: 'string' }
+
+/** No example has it. */
+export const UNKNOWN_ID = 999_999_999

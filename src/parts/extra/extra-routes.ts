@@ -3,8 +3,8 @@ import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { Call } from '../../http/route.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { mayCall, type Session } from '../../store/users.ts'
-import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS, openFieldsOf } from '../../store/entry.ts'
+import { mayCall, type Asked, type Session } from '../../store/users.ts'
+import { openFieldsOf } from '../../store/entry.ts'
 import { EqualPasswords } from '../../store/equal-passwords.ts'
 import { Exposure } from '../../store/exposure.ts'
 import { listingOf, type ListForm } from '../../store/listing.ts'
@@ -12,12 +12,13 @@ import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../store/totp.ts'
 import type { PartContext } from '../../part.ts'
-import { namesTag, takesCoding } from '../coding.ts'
-import { EXAMPLE, object, type DescribedRoute, type RouteDescription } from '../described-route.ts'
+import {
+  EXAMPLE, object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription
+} from '../described-route.ts'
 import { deletedBelow } from './deleted.ts'
 import { historyRoutes } from './history-routes.ts'
 import { knowledgeRoute } from './knowledge-route.ts'
-import { isPackable, packer } from './packing.ts'
+import { listRoute, OPEN } from './list-route.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
 
@@ -25,41 +26,34 @@ const RESTORED = messageReply(200, 'contraseña restaurada')
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** A history needs a journal in a file. */
-export function extraRoutes(
-  { store, journal, settings }: PartContext<object>
-): readonly DescribedRoute[] {
-  const unknownId = unknownIdIn(store)
+export function extraRoutes({ store, journal, settings }: PartContext<object>): readonly DescribedRoute[] {
   const { state } = store
-  const exposure = new Exposure(state, settings.abilities)
+  const { abilities } = settings
+  const exposure = new Exposure(state, abilities)
   const equals = new EqualPasswords(state.entries, exposure)
-  const listing = listingOf(state.entries, equals, exposure)
-  const packedOf = packer()
-  const readAll = settings.abilities.get('listPassword')
-  const readsAll = ({ session }: Call<unknown>): boolean => session === undefined ||
-    (session.groups === undefined && mayCall(session.abilities, readAll))
-  const knowledge = settings.abilities.get('whoKnows')
-  const mayKnow = ({ session }: Call<unknown>): boolean =>
-    session === undefined || mayCall(session.abilities, knowledge)
-  const routes: DescribedRoute[] = [
+  const readsAll = (call: Call<unknown>): boolean =>
+    call.session?.groups === undefined && may(call, abilities.get('listPassword'))
+  const formOf = (call: Call<unknown>): ListForm => {
+    const mayKnow = may(call, abilities.get('whoKnows'))
+    if (readsAll(call)) return mayKnow ? 'reused exposed' : 'reused'
+    return mayKnow ? 'exposed' : 'plain'
+  }
+  const hasFile = journal !== undefined && journal.location().endpoints === undefined
+  return [
+    listRoute(listingOf(state.entries, equals, exposure), formOf), ...entryRoutes(store), ...deletedRoutes(store),
+    knowledgeRoute(store, equals, readsAll), ...hasFile ? historyRoutes(store, journal) : []
+  ]
+}
+
+function may({ session }: Call<unknown>, asked: Asked): boolean {
+  return session === undefined || mayCall(session.abilities, asked)
+}
+
+function entryRoutes(store: Store): readonly DescribedRoute[] {
+  const before = unknownIdIn(store)
+  return [
     {
-      operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,
-      handle: async call => {
-        const groups = call.session?.groups
-        const form = formOf(readsAll(call), mayKnow(call))
-        const list = await listing(form, groups)
-        const { 'accept-encoding': accept, 'if-none-match': known } = call.head
-        const takesPacked = isPackable(list) && takesCoding(accept, 'gzip')
-        const [plain, coded] = [taggedBy(`"${list.tag}"`), taggedBy(`"${list.tag}-gzip"`)]
-        const own = takesPacked ? coded : plain
-        if (namesTag(known, own[1]!)) return { status: 304, headers: own }
-        const packed = takesPacked ? packedOf(list, groups === undefined ? form : 'in sight') : undefined
-        if (packed === undefined) return { status: 200, body: list.bytes, headers: plain }
-        return { status: 200, body: await packed, headers: ['Content-Encoding', 'gzip', ...coded] }
-      }
-    },
-    {
-      operation: 'oneTimeCode', method: 'GET', path: '/api/oneTimeCode/{id}', description: CODE,
-      before: unknownId,
+      operation: 'oneTimeCode', method: 'GET', path: '/api/oneTimeCode/{id}', description: CODE, before,
       handle: ({ id }) => {
         const otp = otpIn(store.state.entries.get(id)?.otp ?? '')
         if (otp === undefined) return UNKNOWN
@@ -68,68 +62,37 @@ export function extraRoutes(
       }
     },
     {
-      operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
-      handle: ({ session }) => deletedReply(store, store.state.entries.size + 1, session)
-    },
-    {
-      operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
-      handle: ({ id, session }) => {
-        // A purged id can be asked from too.
-        return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id, session)
-      }
-    },
-    {
-      operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
-      before: unknownId, storingFailed: 'Error restoring password',
+      operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE, before,
+      storingFailed: 'Error restoring password',
       handle: async ({ head, id, session }) =>
         await restoreEntry(store, id, session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
   ]
-  routes.push(knowledgeRoute(store, equals, readsAll))
-  if (journal !== undefined && journal.location().endpoints === undefined) routes.push(...historyRoutes(store, journal))
-  return routes
 }
 
-function formOf(reused: boolean, exposed: boolean): ListForm {
-  if (reused) return exposed ? 'reused exposed' : 'reused'
-  return exposed ? 'exposed' : 'plain'
-}
-
-function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary', 'Accept-Encoding'] }
-
-function deletedReply(store: Store, id: number, session: Session | undefined): Reply {
-  const entries = deletedBelow(store.state, id, MAX_ANSWER_BYTES, session?.groups)
-  return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
-}
-
-const IDS = { unknown: 999_999_999 }
-const TEXT = { type: 'string' }
-/** Of the list without secrets. */
-const OPEN = Object.fromEntries(OPEN_FIELDS.map(field => [field, TEXT]))
-const SET = Object.fromEntries(ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
-  .map(field => [field, { const: true }]))
-
-const LIST: RouteDescription = {
-  tag: 'extra', summary: 'The active entries without their secrets.',
-  description: 'An empty array if there is none. `changed` is when the password was last set, if that is known. For ' +
-    'callers who may also list the passwords, `reused` says how many other entries have the same one. For ' +
-    'callers who may ask who knows a password, `exposed` says how many know this one who may not be told it any ' +
-    'more. `notas` and `otp` are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
-    '`EXTRA_ROUTES=on`, or with a page.',
-  answers: { entries: jsonReply(200, [{ id: 1, sistema: 'correo', usuario: 'ana', status: 1 }], ['ETag', '"tag"']) },
-  schemas: { entries: { type: 'array', items: {
-    type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
-    properties: {
-      id: { type: 'integer', minimum: 1 }, ...OPEN, status: { const: 1 }, changed: TEXT,
-      reused: { type: 'integer', minimum: 1 }, exposed: { type: 'integer', minimum: 1 }, ...SET
+function deletedRoutes({ state }: Store): readonly DescribedRoute[] {
+  const replyBelow = (id: number, session: Session | undefined): Reply => {
+    const entries = deletedBelow(state, id, MAX_ANSWER_BYTES, session?.groups)
+    return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
+  }
+  return [
+    {
+      operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
+      handle: ({ session }) => replyBelow(state.entries.size + 1, session)
+    },
+    {
+      operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
+      // A purged id can be asked from too.
+      handle: ({ id, session }) => id === 0 || id > state.entries.size ? UNKNOWN : replyBelow(id, session)
     }
-  } } }
+  ]
 }
+
 const CODE: RouteDescription = {
   tag: 'extra', summary: 'The one-time code of an entry at this moment.',
   description: '`seconds` says how long it is valid. An entry without `otp` is answered as an unknown id. ' +
     'Served if `EXTRA_ROUTES=on`, or with a page.',
-  ids: { code: 1, ...IDS },
+  ids: { code: 1, unknown: UNKNOWN_ID },
   answers: { code: jsonReply(200, { code: '123456', seconds: 30, status: 200 }), unknown: UNKNOWN },
   schemas: { code: object({
     code: { type: 'string', pattern: '^[0-9]{6,8}$' },
@@ -157,7 +120,7 @@ const DELETED: RouteDescription = {
 const OLDER: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries whose ids are below this one, newest first.',
   description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
-  ids: { deleted: 2, ...IDS },
+  ids: { deleted: 2, unknown: UNKNOWN_ID },
   answers: {
     deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }), unknown: UNKNOWN
   },
@@ -166,6 +129,6 @@ const OLDER: RouteDescription = {
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',
   description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`, or a page.',
-  ids: { restored: 1, ...IDS }, honoursIfMatch: true,
+  ids: { restored: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
   answers: { restored: RESTORED, unknown: UNKNOWN }
 }

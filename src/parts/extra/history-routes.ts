@@ -4,7 +4,7 @@ import { UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ANSWERED_FIELDS } from '../../store/entry.ts'
 import type { Store } from '../../store/store.ts'
-import { EXAMPLE, object, type DescribedRoute, type RouteDescription } from '../described-route.ts'
+import { EXAMPLE, object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription } from '../described-route.ts'
 import { historyReader } from './history.ts'
 import { nameOf } from './names.ts'
 
@@ -44,9 +44,7 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
   ]
 }
 
-const TEXT = { type: 'string' }
 const STRINGS = Object.fromEntries(ANSWERED_FIELDS.map(field => [field, TEXT]))
-const IDS = { unknown: 999_999_999 }
 
 const HISTORY: RouteDescription = {
   tag: 'extra', summary: 'The changes of an entry, newest first.',
@@ -56,7 +54,7 @@ const HISTORY: RouteDescription = {
     'change that brought the entry in sight has all fields. ' +
     'One history is read at a time; 503 asks to come again. ' +
     'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
-  ids: { history: 1, ...IDS },
+  ids: { history: 1, unknown: UNKNOWN_ID },
   answers: {
     history: jsonReply(200, {
       history: [{
@@ -85,7 +83,7 @@ const FORMER: RouteDescription = {
   tag: 'extra', summary: 'The values that one change of an entry set.',
   description: '`version` is from the history. An unknown version, and one out of sight, is answered as an unknown ' +
     'id. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
-  ids: { former: 1, ...IDS },
+  ids: { former: 1, unknown: UNKNOWN_ID },
   answers: { former: jsonReply(200, { fields: EXAMPLE, status: 200 }), unknown: UNKNOWN, busy: BUSY },
   schemas: {
     former: object({

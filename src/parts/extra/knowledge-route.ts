@@ -1,11 +1,11 @@
 /** Who knows the present password of an entry. */
 import { jsonReply } from '../../http/reply.ts'
-import { unknownIdIn } from '../../http/routes.ts'
+import { UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { Call } from '../../http/route.ts'
 import type { EqualPasswords } from '../../store/equal-passwords.ts'
 import { whoKnows } from '../../store/exposure.ts'
 import type { Store } from '../../store/store.ts'
-import { object, type DescribedRoute, type RouteDescription } from '../described-route.ts'
+import { object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription } from '../described-route.ts'
 
 /** Pages of passwords read before other requests are served. */
 const SLICE_PAGES = 64
@@ -28,19 +28,18 @@ export function knowledgeRoute(
   }
 }
 
-const TEXT = { type: 'string' }
 const KNOWS: RouteDescription = {
   tag: 'extra', summary: 'Who knows the present password of an entry.',
   description: 'Whoever set it, or was answered with it since. `equal` is from another entry that has or had the ' +
     'same password, for callers who see all entries and may read their passwords. Before ' +
     '`unrecordedBefore`, others may have read it. `operator` is an account name, empty without one; `host` is the ' +
     'process of an embedder. Served if `EXTRA_ROUTES=on`, or with a page.',
-  ids: { knows: 1, unknown: 999_999_999 },
+  ids: { knows: 1, unknown: UNKNOWN_ID },
   answers: {
     knows: jsonReply(200, {
       knows: [{ user: { id: 1, email: 'ana@example.org', name: 'Ana' }, how: 'set' }], status: 200
     }),
-    unknown: jsonReply(404, { message: 'contraseña no encontrada', status: 404 })
+    unknown: UNKNOWN
   },
   schemas: {
     knows: {

@@ -5,7 +5,7 @@ import { FORBIDDEN, invalid, jsonReply, messageReply, type Reply } from '../../h
 import { PASSWORD_CHANGED, SESSIONS_ENDED, UNKNOWN_SESSION, WRONG_PASSWORD } from '../../http/session-routes.ts'
 import { MAX_CODE_LENGTH } from '../../limits.ts'
 import { ANSWERED_FIELDS, ENTRY_FIELDS, FIELDS, type EntryField } from '../../store/entry.ts'
-import { EXAMPLE, type RouteDescription, type Schema } from '../described-route.ts'
+import { EXAMPLE, UNKNOWN_ID, type RouteDescription, type Schema } from '../described-route.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 const form = (properties: object): Schema => ({ type: 'object', properties, required: Object.keys(properties) })
@@ -54,7 +54,6 @@ const ENTRY = { id: 1, ...EXAMPLE, status: 1 }
 const CHANGE = { password: 'N0va' }
 const LOGIN = { email: 'ana@example.org', password: 'correct horse battery staple' }
 const SESSION = { id: '1f0c9e3a77b2', name: 'login', issued: '2026-01-31T12:00:00.000Z', current: true }
-const UNKNOWN_ID = 999_999_999
 const TAG = ['ETag', '"1"']
 
 const each = (fault: string, ...fields: readonly string[]): Reply =>
