@@ -94,13 +94,14 @@ test('the curl examples give what they say, and show each of the five operations
   }
 })
 
-test('each settings table is the one that the program reads by: the core\'s in the runbook, a part\'s in its README', () => {
+test('each settings table is the one that the program reads by: the core\'s on the operator\'s page of settings, a part\'s in its README', () => {
   const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g,
     '-$&').toLowerCase()}/README.md`, settings] as const)
   const inParts = new Set(ofParts.flatMap(([, settings]) => Object.keys(settings)))
   const ofCore = Object.fromEntries(Object.entries(SETTINGS).filter(([name]) => !inParts.has(name)))
-  const runbook = 'src/parts/operator/README.md' // the operator's part has no settings of its own
-  for (const [path, settings] of [...ofParts.filter(([path]) => path !== runbook), [runbook, ofCore]] as const) {
+  const operator = 'src/parts/operator/README.md' // this part has no settings of its own
+  const page = 'src/parts/operator/COMMANDS.md'
+  for (const [path, settings] of [...ofParts.filter(([path]) => path !== operator), [page, ofCore]] as const) {
     const table = SETTINGS as unknown as { readonly [name: string]: Setting<unknown> }
     const rows = Object.keys(settings).map(name => table[name]!).map(({ variable, flag, shown, help }) =>
       `| \`${variable}\` | \`--${flag}\` | ${shown} | ${help} |`)
