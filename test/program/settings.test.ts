@@ -99,12 +99,12 @@ const CASES: { readonly [N in Name]: Case } = {
   extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
   health: ['local', 'public', 'public', 'off', ['on', 'Local', 'true']],
   metrics: ['local', 'off', 'off', 'public', ['on', 'Public', 'none']],
+  page: [true, 'off', false, 'on', NOT_SWITCHES],
   proxyLoginHeader: [undefined, 'Remote-Email', 'Remote-Email', 'X-Auth-Request-Email', [
     'X_Auth_Email', 'Email', 'X-Auth Email', 'X-Auth-Émail', 'X-Proxy-Login-Secret', 'X-Forwarded-For',
     'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
   ]],
-  proxyLoginSecretFile: [undefined, 'secret', 'secret', 'other.secret'],
-  page: [true, 'off', false, 'on', NOT_SWITCHES]
+  proxyLoginSecretFile: [undefined, 'secret', 'secret', 'other.secret']
 }
 
 const NAMES = Object.keys(SETTINGS) as Name[]

@@ -1,12 +1,17 @@
 /** The page in the protected configuration: login, logout, the lock; and what is left of a session. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { openService as embed, type Service } from '../../../src/index.ts'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
   CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService,
   remove,
   textOf, told, until, valueOf, view
 } from '../../support/page.ts'
-import { startService } from '../../support/service.ts'
+import { atEnd, freshFolder, startService } from '../../support/service.ts'
 import { openPage } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -104,3 +109,56 @@ inBrowser('a service without users says how the first one is made', CHROMIUM, as
   const browser = await openPage(t, url)
   assert.match(await textOf(browser, '#no-users'), /Todavía no hay usuarios[^]*admin user add EMAIL/)
 })
+
+inBrowser('whom the host vouches for is logged in when the page is opened, and after a logout only by a button', CHROMIUM, async t => {
+  const { service, url, state } = await vouchingHost(t)
+  const browser = await openPage(t, url)
+  await browser.until("return /0 entradas|no hay|Todav/.test(document.body.innerText) && " +
+    "document.getElementById('login') === null")
+  assert.deepEqual([state.asked, (await service.accounts.tokens()).map(({ email }) => email)], [1, [ANA]])
+  await leave(browser)
+  await browser.until("return document.getElementById('login-note')?.textContent === 'Has salido.'")
+  await browser.run('return new Promise(done => setTimeout(done, 200))')
+  assert.deepEqual([state.asked, (await service.accounts.tokens()).length], [1, 0], 'it does not log in again by itself')
+  await browser.click('#proxy-login')
+  await browser.until("return document.getElementById('login') === null")
+  assert.equal(state.asked, 2)
+  state.user = undefined
+  await leave(browser)
+  await browser.click('#proxy-login')
+  await browser.until("return /cuenta de la empresa/.test(document.body.innerText)")
+  assert.deepEqual([state.asked, (await service.accounts.tokens()).length], [3, 0])
+  await logIn(browser)
+  assert.equal((await service.accounts.tokens()).length, 1, 'a password is enough, too')
+})
+
+inBrowser('without company login the page does not ask for it', CHROMIUM, async t => {
+  const { browser } = await openProtected(t)
+  assert.equal(await browser.run("return document.getElementById('proxy-login')"), null)
+  assert.equal(await browser.run("return performance.getEntriesByType('resource').filter(one => " +
+    "one.name.endsWith('/api/proxyLogin')).length"), 0)
+})
+
+interface Host {
+  readonly service: Service
+  readonly url: string
+  readonly state: { user: string | undefined, asked: number }
+}
+
+/** A program with a login of its own, which embeds the service. */
+async function vouchingHost(t: TestContext): Promise<Host> {
+  const service = await embed({
+    dataDir: freshFolder(t), auth: 'bearer', tokenTtlMinutes: 720, rateLimit: 0, loginLimit: 0, vouches: true
+  })
+  atEnd(t, () => service.close())
+  await service.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const state: Host['state'] = { user: ANA, asked: 0 }
+  const host = createServer((request, response) => {
+    if (request.url === '/api/proxyLogin') state.asked++
+    if (state.user !== undefined) service.vouch(request, { user: state.user })
+    service.handle(request, response)
+  }).listen(0, '127.0.0.1')
+  atEnd(t, () => { host.close(); host.closeAllConnections() })
+  await once(host, 'listening')
+  return { service, state, url: `http://127.0.0.1:${(host.address() as AddressInfo).port}` }
+}
