@@ -209,7 +209,7 @@ test('an etcd that is full is left by a backup, whose head lets the journal be r
   assert.equal(await list(alone), 200)
 })
 
-test('what is ended by a signal, or gets no answer, says what state it leaves, and may be repeated', { skip: NO_ETCD }, async t => {
+test('a command that a signal ends, or that etcd does not answer, says what it leaves behind, and may be repeated', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const folder = await initialized(t)
   await done(folder, 'user add ana@example.org --password-stdin', 'a long password\n')
