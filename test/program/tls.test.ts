@@ -8,7 +8,7 @@ import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
-import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { connect, getCiphers, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { openService } from '../../src/index.ts'
 import { TLS_CHECK_MS } from '../../src/limits.ts'
 import { call } from '../support/accounts.ts'
@@ -100,6 +100,24 @@ test('the versions of TLS: 1.3 and 1.2 are spoken, 1.1 and 1.0 refused by the se
     const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }
     await assert.rejects(shakeHands(t, url, options), { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' }, version)
   }
+})
+
+test('of the suites of TLS 1.2 those alone are spoken that encrypt and authenticate in one, with keys of the moment', async t => {
+  const suites = getCiphers().map(name => name.toUpperCase()).filter(name => !name.startsWith('TLS_'))
+  const { started: { url } } = await startSecure(t)
+  const spoken: string[] = []
+  for (const suite of suites) {
+    const options = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2', ciphers: `${suite}:@SECLEVEL=0` } as const
+    const socket = await shakeHands(t, url, options).catch(() => undefined)
+    if (socket === undefined) continue
+    spoken.push(socket.getCipher().name)
+    socket.destroy()
+  }
+  t.diagnostic(`${spoken.join(', ')}, of ${suites.length}`)
+  assert.ok(suites.length > 40 && suites.some(name => /^ECDHE-(RSA|ECDSA)-AES128-SHA256$/.test(name)))
+  assert.ok(spoken.length >= 3)
+  assert.deepEqual(spoken.filter(name => !/^ECDHE-(RSA|ECDSA)-(AES(128|256)-GCM-SHA(256|384)|CHACHA20-POLY1305)$/
+    .test(name)), [])
 })
 
 test('who speaks no TLS is let go at once and gets nothing, and others are served on', async t => {
@@ -265,6 +283,28 @@ test('a certificate that has ended is warned of, and a metric says when one ends
   writeFileSync(files['tls-key'], old.key)
   const { warnings } = await startService(t, files)
   assert.ok(warnings.includes('the certificate in TLS_CERT has ended on 2025-01-02T00:00:00.000Z'), warnings.join('\n'))
+})
+
+test('browsers are told to keep to HTTPS on every answer that went out by it, and on no other', async t => {
+  const told = async (url: string, localAddress: string, fields: readonly string[]): Promise<(string | undefined)[]> =>
+    Promise.all(['/', '/api/listPassword', '/nowhere', '/healthz'].map(async path =>
+      (await call(t, url, 'GET', path, { localAddress, fields })).headers['strict-transport-security']))
+  const all = (value: string | undefined): (string | undefined)[] => Array(4).fill(value)
+  const flags = { 'trust-proxy': '127.0.0.2', auth: 'bearer', data: await initialized(t) }
+  const production = await startProgram(t, { flags, env: { NODE_ENV: 'production' } })
+  const YEAR = 'max-age=31536000'
+  for (const [localAddress, fields, value] of [
+    ['127.0.0.2', ['X-Forwarded-Proto: https'], YEAR], ['127.0.0.2', ['X-Forwarded-Proto: HTTPS'], YEAR],
+    ['127.0.0.2', ['X-Forwarded-Proto: http'], undefined], ['127.0.0.2', [], undefined],
+    ['127.0.0.1', ['X-Forwarded-Proto: https'], undefined], ['127.0.0.1', [], undefined]
+  ] as const) {
+    assert.deepEqual(await told(production.url, localAddress, fields), all(value), `${localAddress} ${fields.join()}`)
+  }
+  await production.stop()
+  const local = await startProgram(t, { flags })
+  assert.deepEqual(await told(local.url, '127.0.0.2', ['X-Forwarded-Proto: https']), all(undefined))
+  const { started } = await startSecure(t, { page: 'on' })
+  assert.deepEqual(await told(started.url, '127.0.0.1', []), all(YEAR))
 })
 
 test('§5.9 production behind a proxy: only what reached the proxy by HTTPS is answered', async t => {
