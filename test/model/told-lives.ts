@@ -120,18 +120,24 @@ class Life {
   }
 
   async check(): Promise<void> {
+    const before = JSON.stringify(await this.#listed())
     const { code, out, error } = await this.admin('audit --json')
     if (out === '') throw new Defect(`audit is refused: ${error}`)
     const { knows, unrecordedBefore } = JSON.parse(out) as { readonly knows: readonly Row[],
       readonly unrecordedBefore: { readonly [when: string]: readonly number[] } }
     const unrecorded = new Set(Object.values(unrecordedBefore).flat())
     if ((code === 0) !== (unrecorded.size === 0)) throw new Defect(`audit ends with ${code}, of ${unrecorded.size}`)
-    const active = await this.done('entry list') ?? []
-    const deleted = await this.done('entry list --deleted') ?? []
+    const [active, deleted] = await this.#listed()
+    // A change may still be under way whose client is gone.
+    if (JSON.stringify([active, deleted]) !== before) return this.check()
     this.present = new Map([...active, ...deleted].map(({ id, usuario }) => [id, usuario.replace('U', 'PW')]))
     this.oracle.judge(this.present, knows, unrecorded)
     await this.#checkExposed(knows, active)
     if (this.programs.some(program => program !== undefined)) await this.#checkRoute(knows)
+  }
+
+  async #listed(): Promise<readonly [active: readonly any[], deleted: readonly any[]]> {
+    return [await this.done('entry list') ?? [], await this.done('entry list --deleted') ?? []]
   }
 
   /** The list of what is to be changed has what somebody knows who is gone, or may be told it no more. */
@@ -415,7 +421,7 @@ const STEPS_OF: { readonly [name: string]: Step } = {
 const OFTEN = ['requests', 'requests', 'burst', 'burst', 'burst', 'userAdd', 'userGroups', 'equal']
 
 /** One life. Throws a `Defect`. */
-export async function live(seed: number, etcdUrl: string | undefined): Promise<void> {
+export async function live(seed: number, etcdUrl?: string): Promise<void> {
   await within(async scope => {
     const random = seeded(seed)
     const etcd = etcdUrl === undefined ? undefined : { url: etcdUrl, prefix: `/life-${seed}` }

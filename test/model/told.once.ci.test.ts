@@ -1,0 +1,28 @@
+/** Who was told which password, on the built program: many random lives. `LIVES_S=n` goes on for n seconds. */
+import { test, type TestContext } from 'node:test'
+import { etcdMissing, startCluster } from '../support/etcd.ts'
+import { seedFromEnv } from '../support/random.ts'
+import { live } from './told-lives.ts'
+
+const LIVES_MS = 1000 * Number(process.env['LIVES_S'] ?? 10)
+
+async function lives(t: TestContext, etcdUrl?: string): Promise<void> {
+  const first = seedFromEnv()
+  t.diagnostic(`SEED=${first}`)
+  for (const [n, began] = [{ lives: 0 }, performance.now()]; n.lives === 0 ||
+    performance.now() - began < LIVES_MS; n.lives++) {
+    const seed = first + n.lives
+    await live(seed, etcdUrl).catch((error: Error) => {
+      error.message = `SEED=${seed}: ${error.message}`
+      throw error
+    })
+  }
+}
+
+test('in random lives whoever has a password is named, or it is said that reads were not recorded, and nobody else is named',
+  t => lives(t))
+
+test('the same holds for two instances on etcd', { skip: etcdMissing() }, async t => {
+  const { members: [member] } = await startCluster(t)
+  await lives(t, member!.url)
+})
