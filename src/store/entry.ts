@@ -27,7 +27,7 @@ export type EntryField = keyof EntryFields
 interface FieldOf<F extends EntryField> {
   readonly isRequired: undefined extends EntryFields[F] ? false : true
   readonly isAnswered: F extends keyof AnsweredFields ? true : false
-  /** `value` follows the flag in the help; a secret has none. */
+  /** `value` follows the flag in the help; a secret has no flag: the list of processes would show it. */
   readonly flag: string
   readonly value: string
   readonly isSecret: boolean
@@ -91,7 +91,7 @@ export type EntryRow = Omit<Entry, 'id'>
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
 export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
-/** No secrets. */
+export const SECRET_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
 export const OPEN_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
 export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isAnswered)

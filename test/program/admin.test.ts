@@ -13,7 +13,7 @@ import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } fr
 import { fileStore } from '../support/stores.ts'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { VERSION } from '../../src/version.ts'
-import type { Entry } from '../../src/store/entry.ts'
+import { SECRET_FIELDS, type Entry } from '../../src/store/entry.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
@@ -572,7 +572,8 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   const store = await fileStore(folder)
   const by = store.accounts.session((await store.accounts.issue('a@x', undefined, undefined))!.token)!
   await createEntry(store, { ...entry, sistema: 'a\n9 forged' }, by)
-  await updateEntry(store, 1, { password: 'SECRET-second', notas: 'SECRET-notes' }, by)
+  const secrets = Object.fromEntries(SECRET_FIELDS.map(field => [field, `SECRET${field.toUpperCase()}`]))
+  await updateEntry(store, 1, { ...secrets, password: 'SECRET-second' }, by)
   await deleteEntry(store, 1, by)
   await store.close()
   await done(folder, 'entry restore 1')

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
 import {
-  ENTRY_FIELDS, FIELDS, fieldsOf, OPEN_FIELDS, type EntryChanges, type EntryFields
+  ENTRY_FIELDS, FIELDS, fieldsOf, OPEN_FIELDS, SECRET_FIELDS, type EntryChanges, type EntryFields
 } from '../../../store/entry.ts'
 import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
@@ -15,9 +15,7 @@ import { ENTRY, FIELD_WORDS, findId, idFrom, nameOf, told, UNRECORDED, unrecorde
 export const HIDDEN = '********'
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
-/** A secret has no flag: the list of processes would show it. */
-const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
-const OPTIONAL_SECRETS = SECRETS.filter(field => !FIELDS[field].isRequired)
+const OPTIONAL_SECRETS = SECRET_FIELDS.filter(field => !FIELDS[field].isRequired)
 const WORDS = Object.values(FIELD_WORDS).join(', ')
 const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
   [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
@@ -105,7 +103,7 @@ async function get(context: Context): Promise<void> {
   if (field !== undefined && name === undefined) {
     throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
   }
-  const reveals = name === undefined ? flags['reveal'] === true : SECRETS.includes(name)
+  const reveals = name === undefined ? flags['reveal'] === true : SECRET_FIELDS.includes(name)
   const id = await findId(context, 'active', 'shows')
   const command = reveals ? 'entry get' : undefined
   const entry = told(context, await context.store.ask('getEntry', { id, command, ...unrecordedIn(context) }))
@@ -115,7 +113,7 @@ async function get(context: Context): Promise<void> {
     const { sistema, usuario } = entry
     return terminal.showText({ id, sistema, usuario, [name]: entry[name] ?? null }, entry[name] ?? '')
   }
-  const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
+  const lines = [...OPEN_FIELDS, ...SECRET_FIELDS].filter(field => entry[field] !== undefined)
     .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
   terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
 }
@@ -182,7 +180,7 @@ async function history(context: Context): Promise<void> {
     const changes = changesIn(record, id)
     if (changes === undefined) return
     const entry = { ...state.entries.get(id), ...changes }
-    const secrets = SECRETS.filter(field => entry[field] !== undefined)
+    const secrets = SECRET_FIELDS.filter(field => entry[field] !== undefined)
     const hidden = Object.fromEntries(secrets.map(field => [field, HIDDEN]))
     const values = fieldsOf(reveals ? entry : { ...entry, ...hidden })
     const by = authorOf(state, record)

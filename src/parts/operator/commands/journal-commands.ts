@@ -7,6 +7,7 @@ import { readKeyFile } from '../../../journal/keys.ts'
 import { FIRST_HASH } from '../../../journal/line.ts'
 import { Failure } from '../../../errors.ts'
 import { counted } from '../../../log.ts'
+import { SECRET_FIELDS } from '../../../store/entry.ts'
 import { event } from '../../../store/events.ts'
 import {
   LossError, OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
@@ -25,9 +26,12 @@ import { WrittenAgain } from './same-file.ts'
 /** Tries while the journal is rewritten. */
 const TRIES = 5
 
+/** Never shown: passwords and second factors of users. */
+const OF_USERS = ['passwordHash', 'factor']
+
 function shown({ data }: JournalRecord, reveals: boolean): string {
-  return JSON.stringify(data, (name, value) =>
-    (['password', 'notas'].includes(name) && !reveals) || ['passwordHash', 'factor'].includes(name) ? HIDDEN : value)
+  const hidden: readonly string[] = reveals ? OF_USERS : [...OF_USERS, ...SECRET_FIELDS]
+  return JSON.stringify(data, (name, value) => hidden.includes(name) ? HIDDEN : value)
 }
 
 /** Throws if the journal is not what its service has. */

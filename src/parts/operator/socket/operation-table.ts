@@ -8,7 +8,7 @@ import {
 } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
-import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS, UPDATE_SHAPE, type Entry } from '../../../store/entry.ts'
+import { CREATE_SHAPE, OPEN_FIELDS, SECRET_FIELDS, UPDATE_SHAPE, type Entry } from '../../../store/entry.ts'
 import type { Entries } from '../../../store/entries.ts'
 import type { Commits, Store } from '../../../store/store.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../store/validate.ts'
@@ -52,8 +52,6 @@ const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(v
 const command: Rule<string | undefined> = optional(text)
 const mayBeUnrecorded: Rule<0 | 1 | undefined> = optional(flag)
 const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
-const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
-const SEARCHED = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 36_500
 const PAGE_CHARACTERS = 1024 * 1024
@@ -144,7 +142,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       const shared = isReused === 1 ? sharedPasswords(entries) : undefined
       const found: Listed[] = []
       for (const entry of entries.entries()) {
-        const holds = SEARCHED.some(field => folded(entry[field] ?? '').includes(wanted))
+        const holds = OPEN_FIELDS.some(field => folded(entry[field] ?? '').includes(wanted))
         const changedMs = entries.changedMs(entry.id)
         const others = shared?.get(entry.password)
         const known = exposed?.get(entry.id)
@@ -226,13 +224,13 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
 const HIDDEN = '********'
 
 function hidden(entry: Entry): Entry {
-  const secrets = SECRETS.filter(field => entry[field] !== undefined)
+  const secrets = SECRET_FIELDS.filter(field => entry[field] !== undefined)
   return { ...entry, ...Object.fromEntries(secrets.map(field => [field, HIDDEN])) }
 }
 
 function withoutSecrets(entry: Entry): Listed {
   return Object.fromEntries(Object.entries(entry)
-    .filter(([name]) => name !== 'status' && !SECRETS.some(secret => secret === name))) as unknown as Listed
+    .filter(([name]) => name !== 'status' && !SECRET_FIELDS.some(secret => secret === name))) as unknown as Listed
 }
 
 /** `reused` counts the other active entries, `sameAs` is the least id. */
