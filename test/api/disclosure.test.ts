@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
-import { disclosed } from '../../src/store/disclosure.ts'
+import { disclosed, markRecording } from '../../src/store/disclosure.ts'
 import type { Tells } from '../../src/store/knowledge.ts'
 import { breakDisk, holdAppend } from '../support/disk-faults.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import type { RawAnswer } from '../support/raw.ts'
-import type { Started } from '../support/service.ts'
+import { startService, type Started } from '../support/service.ts'
 
 const BEA = 'bea@example.org'
 const USERS = { [ANA]: ['*'], [BEA]: ['*'] }
@@ -137,6 +137,34 @@ test('nobody is named for a read whose entry went out of sight or was deleted in
       store.state.entries.list(['a']) === undefined ? {} : { tells: { list: ['a'] } }
     const [answer] = await Promise.all([disclosed(store, session, 'listPassword', list, list()), go(id)])
     assert.deepEqual([answer, knows(id)], [{}, ['host']], how)
+  }
+  await createEntry(store, { ...FIELDS, grupo: 'a' }, null)
+  id++
+  const one = (): { tells?: Tells } => store.state.entries.grupo(id) === 'a' ? { tells: id } : {}
+  const [answer] = await Promise.all([disclosed(store, session, 'getPassword', one, one()), gone.moved(id)])
+  assert.deepEqual([answer, knows(id)], [{}, ['host']], 'moved, and read by itself')
+})
+
+test('whose token is revoked in the same write is told nothing, and is not recorded', async t => {
+  const { knows, started: { service: { store, accounts } } } = await team(t)
+  await createEntry(store, FIELDS, null)
+  const session = accounts!.session((await accounts!.issue(BEA, undefined, undefined))!.token)!
+  const read = (): { tells: Tells } => ({ tells: 1 })
+  const [, told] = await Promise.allSettled([
+    accounts!.revoke(session.hash, null), disclosed(store, session, 'getPassword', read)
+  ])
+  assert.equal(told.status === 'rejected' && told.reason.code, 'session-changed')
+  assert.deepEqual(knows(1), ['host'])
+})
+
+test('two instances that begin at once say once that reads are recorded', async t => {
+  const { service: { store } } = await startService(t)
+  for (const [asksForTokens, recording] of [[true, 'begun'], [false, 'ended']] as const) {
+    const begin = (): Promise<void> => markRecording(store, asksForTokens, assert.fail)
+    const { records } = store.status()
+    await Promise.all([begin(), begin()])
+    await begin()
+    assert.deepEqual([store.state.knowledge.recording, store.status().records], [recording, records + 1])
   }
 })
 

@@ -17,6 +17,7 @@ const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword'
 
 interface Counting {
   readonly store: FullStore
+  readonly equals: EqualPasswords
   /** Of each row that has one: id and `exposed`. */
   exposed(form?: ListForm): Promise<readonly (readonly [id: number, exposed: number])[]>
   tell(by: number, tells: Tells): Promise<void>
@@ -38,7 +39,7 @@ async function counting(): Promise<Counting> {
     return [[event('passwords.told', by, { operation: 'getPassword', ...data })], undefined]
   })
   return {
-    store, tell,
+    store, tell, equals,
     exposed: async (form = 'exposed') => JSON.parse((await list(form)).bytes.toString())
       .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]]),
     tag: async form => (await list(form)).tag
@@ -72,7 +73,7 @@ test('exposed counts whoever knows a password and was removed, lost the group, o
 })
 
 test('who knows an equal password counts, for whoever sees all, also if it is told by another entry later', async () => {
-  const { store, exposed, tell } = await counting()
+  const { store, exposed, tell, equals } = await counting()
   for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
   await createEntry(store, { ...FIELDS, password: 'another', grupo: 'b' }, null)
   assert.deepEqual(await exposed('reused exposed'), [])
@@ -82,6 +83,7 @@ test('who knows an equal password counts, for whoever sees all, also if it is to
   assert.deepEqual(whoKnows(store.state, 2, [1, 2]).knows.map(({ how }) => how), ['set', 'equal'])
   await deleteEntry(store, 1, null)
   assert.deepEqual(await exposed('reused exposed'), [[2, 1]], 'a deleted entry has the same')
+  assert.deepEqual([1, 2, 3].map(id => [...equals.idsAs(id)].sort()), [[1, 2], [1, 2], []], 'of a deleted one, too')
   await updateEntry(store, 2, { password: 'its own' }, null)
   assert.deepEqual(await exposed('reused exposed'), [])
 })

@@ -1,9 +1,14 @@
 /** Who knows which password, against an oracle that keeps a plain set of knowers for each entry and no marks. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
+import { event } from '../../src/store/events.ts'
 import { KnowledgeDraft } from '../../src/store/knowledge-draft.ts'
 import { Knowledge, type Knower, type KnowledgeTable, type List, type Tells } from '../../src/store/knowledge.ts'
+import { PASSWORD, World } from '../support/accounts.ts'
 import { randomOf, type Random } from '../support/random.ts'
+import type { FullStore } from '../support/stores.ts'
 
 const KNOWERS: readonly Knower[] = [1, 2, 3, 'operator', 'operator:ana', 'host']
 const GROUPS = ['a', 'b', 'c']
@@ -272,4 +277,61 @@ test('only what was set before the newest begin or gap may have unknown readers'
   knowledge.record('ended', 30)
   assert.deepEqual([knowledge.recording, ...before()], ['ended', 20, undefined, undefined])
   assert.deepEqual(knowledge.knowers(), [1], 'nobody is named who is not known')
+})
+
+test('a new password is known to nobody at the edges of pages of bits, and the entries beside it keep their readers', () => {
+  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined })
+  const ids = Array.from({ length: 2050 }, (_, i) => i + 1)
+  for (const id of ids) knowledge.set(id, 9)
+  knowledge.tell(1, ids)
+  const renewed = [1, 7, 8, 9, 1023, 1024, 1025, 2047, 2048, 2049]
+  for (const id of renewed) knowledge.set(id, 9)
+  assert.deepEqual(ids.filter(id => !knowledge.knows(1, id)), renewed)
+})
+
+test('a gap is about deleted entries, too', () => {
+  const knowledge = new Knowledge({ isActive: id => id === 1, grupo: () => undefined })
+  for (const id of [1, 2]) knowledge.set(id, 9)
+  knowledge.record('gap', 10)
+  assert.deepEqual([1, 2].map(id => knowledge.unrecordedBeforeMs(id)), [10, 10])
+})
+
+/** A change of entry 1 in group a; who knows it then (1 had read all, 2 group a, 3 b), and to whose lists it is new. */
+const CHANGES: readonly (readonly [
+  what: string, act: (store: FullStore) => Promise<unknown>, knowers: readonly Knower[], newTo: readonly Knower[]
+])[] = [
+  ['another user name', store => updateEntry(store, 1, { usuario: 'v', notas: 'n' }, null), [1, 2], []],
+  ['deleted', store => deleteEntry(store, 1, null), [1, 2], []],
+  ['restored', async store => { await deleteEntry(store, 1, null); await restoreEntry(store, 1, null) }, [1, 2], []],
+  ['moved to b', store => updateEntry(store, 1, { grupo: 'b' }, null), [1, 2], [3]],
+  ['moved out of groups', store => updateEntry(store, 1, { grupo: '' }, null), [1, 2], []],
+  ['moved while deleted, and restored', async store => {
+    await deleteEntry(store, 1, null)
+    await updateEntry(store, 1, { grupo: 'b' }, null)
+    await restoreEntry(store, 1, null)
+  }, [1, 2], [3]],
+  ['moved there and back', async store => {
+    await updateEntry(store, 1, { grupo: 'b' }, null)
+    await updateEntry(store, 1, { grupo: 'a' }, null)
+  }, [1, 2], []],
+  ['another password', store => updateEntry(store, 1, { password: 'q' }, null), [], [1, 2]],
+  ['another password and group', store => updateEntry(store, 1, { password: 'q', grupo: 'b' }, null), [], [1, 3]],
+  ['purged', store => purgeEntry(store, 1), [], []]
+]
+
+test('each change of an entry leaves who knows its password, and is new to the lists of those who do not', async () => {
+  for (const [what, act, knowers, newTo] of CHANGES) {
+    const store = new World().open()
+    const { knowledge } = store.state
+    const lists: readonly List[] = ['active', ['a'], ['b']]
+    for (const n of [1, 2, 3]) await store.accounts.addUser(`u${n}@x`, undefined, ['*'], PASSWORD)
+    for (const grupo of ['a', 'b']) await createEntry(store, { password: 'p', sistema: 's', usuario: 'u', grupo }, null)
+    await store.commit(() =>
+      [lists.map((list, i) => event('passwords.told', i + 1, { operation: 'listPassword', list })), undefined])
+    await act(store)
+    assert.deepEqual(knowledge.knowersOf(1).map(({ knower }) => knower), knowers, what)
+    const asked = lists.filter((list, i) => !knowledge.isKnown(i + 1, { list }))
+    assert.deepEqual(asked.map(list => lists.indexOf(list) + 1), newTo, `${what}: new to lists`)
+    assert.deepEqual([1, 2, 3].filter(n => knowledge.knows(n, 2)), [1, 3], `${what}: the other entry`)
+  }
 })
