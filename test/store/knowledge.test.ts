@@ -280,17 +280,17 @@ test('only what was set before the newest begin or gap may have unknown readers'
 })
 
 test('a new password is known to nobody at the edges of pages of bits, and the entries beside it keep their readers', () => {
-  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined })
+  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
   const ids = Array.from({ length: 2050 }, (_, i) => i + 1)
   for (const id of ids) knowledge.set(id, 9)
   knowledge.tell(1, ids)
   const renewed = [1, 7, 8, 9, 1023, 1024, 1025, 2047, 2048, 2049]
-  for (const id of renewed) knowledge.set(id, 9)
+  for (const id of renewed) knowledge.set(id, 9, 'the one before')
   assert.deepEqual(ids.filter(id => !knowledge.knows(1, id)), renewed)
 })
 
 test('a gap is about deleted entries, too', () => {
-  const knowledge = new Knowledge({ isActive: id => id === 1, grupo: () => undefined })
+  const knowledge = new Knowledge({ isActive: id => id === 1, grupo: () => undefined, entries: () => [] })
   for (const id of [1, 2]) knowledge.set(id, 9)
   knowledge.record('gap', 10)
   assert.deepEqual([1, 2].map(id => knowledge.unrecordedBeforeMs(id)), [10, 10])
