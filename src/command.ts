@@ -6,6 +6,7 @@ import type { Lock } from './journal/lock.ts'
 import type { Recovered } from './journal/recover.ts'
 import type { State } from './store/state.ts'
 import type { Body, OperationName, Result } from './parts/operation.ts'
+import type { Ending } from './parts/signals.ts'
 import type { Terminal } from './parts/terminal.ts'
 
 /** Something asked for does not exist or cannot be done. Exit code 1. */
@@ -38,6 +39,7 @@ export interface JournalRead extends Pick<Recovered, 'records' | 'head' | 'goodB
 /** The way to a store, opened at the first question. */
 export interface Reached {
   readonly settings: StorageSettings
+  readonly ending: Ending
   /** Asks the lock's holder, or takes the lock. Rejects with the holder's message as an `OperatorError`. */
   ask<N extends OperationName>(operation: N, body: Body<N>): Promise<Result<N>>
   /** The lock holder's status. Undefined does not prove that there is no holder: only the lock does. */

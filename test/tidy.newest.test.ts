@@ -47,8 +47,8 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'terminal',
-      'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'signals',
+      'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream', 'node:timers/promises']
   }],
   [

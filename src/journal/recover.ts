@@ -19,7 +19,7 @@ export interface Recovered extends End {
   readonly keyNames: ReadonlySet<string>
 }
 
-interface ReadOptions {
+export interface ReadOptions {
   /** From the file's start. */
   readonly endBytes?: number
   /** 0 to 1; 1 at the end, even after a failure. */

@@ -9,6 +9,7 @@ import type { JournalLocation } from '../journal/journal.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from '../command.ts'
+import { ENDING_SIGNALS, endingAtSignal, type Ending } from './signals.ts'
 
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'on' | 'once' | 'off' | 'exit'>
 
@@ -23,9 +24,6 @@ interface SecretRule {
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
 const FULL_PIPE_PAUSE_MS = 2
-const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** 128 + the signal's number, as shells do. */
-const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 /** Waits while a pipe is full: Node's pipes fail with EAGAIN instead. */
 const PATIENT: Files = {
@@ -143,18 +141,9 @@ export class Terminal {
     }
   }
 
-  async saying<T>(state: string, act: () => Promise<T>): Promise<T> {
-    const end = (signal: typeof ENDING_SIGNALS[number]): void => {
-      this.#streams.stderr.write(`\nended by ${signal}: ${state}\n`)
-      this.#streams.exit(SIGNAL_CODES[signal])
-    }
-    for (const signal of ENDING_SIGNALS) this.#streams.on(signal, end)
-    try {
-      return await act()
-    } finally {
-      for (const signal of ENDING_SIGNALS) this.#streams.off(signal, end)
-    }
-  }
+  readonly ending: Ending = (onEnd, act) => endingAtSignal(this.#streams, onEnd, act)
+
+  saying<T>(state: string, act: () => Promise<T>): Promise<T> { return this.ending(() => state, act) }
 
   get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
 

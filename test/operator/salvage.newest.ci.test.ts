@@ -1,4 +1,5 @@
 /** Salvage: what comes of damaged journals, against a model; the command, its report and its exit codes. */
+import { UNENDED } from '../support/rewrite.ts'
 import { strict as assert } from 'node:assert'
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync,
@@ -176,7 +177,7 @@ test('what the device cannot read counts as zeros', async t => {
   } }
   const keys = readKeyFile(disk, keyPath(folder))!
   const { made, unreadableBytes } = await salvage({ files: failing, source: bad, target: good, keys, keepsAccess: false,
-    nextId: 1, onProgress: () => {} })
+    nextId: 1, onProgress: () => {}, ending: UNENDED })
   assert.ok(made.opened > 1_994 && made.opened < 2_000, `${made.opened}`)
   assert.equal(unreadableBytes, 512)
   assert.equal(made.state.entries.count, made.opened)

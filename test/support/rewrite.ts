@@ -9,6 +9,7 @@ import { NONCE_BYTES } from '../../src/journal/line.ts'
 import type { Rotated } from '../../src/parts/operation.ts'
 import type { Checkpoint } from '../../src/parts/operator/rewriting/checkpoint.ts'
 import { importEntries as importRows } from '../../src/parts/operator/socket/operator-changes.ts'
+import type { Ending } from '../../src/parts/signals.ts'
 import * as rewrite from '../../src/parts/operator/rewriting/rewrite.ts'
 import { rotateKey as rotate } from '../../src/parts/operator/rewriting/rotate-key.ts'
 import type { EntryRow } from '../../src/store/entry.ts'
@@ -16,6 +17,8 @@ import { State } from '../../src/store/state.ts'
 import type { Commits, Store } from '../../src/store/store.ts'
 
 export type Rewritten = rewrite.Rewritten
+/** No signal comes. */
+export const UNENDED: Ending = (_onEnd, act) => act()
 type OnProgress = (share: number) => void
 
 /** As a start opens it, with the same disk, clock and randomness; what it reads is known already. */
@@ -35,7 +38,7 @@ export function opened(journal: FileJournal, apply: Apply): FileJournal {
 async function rewritten(store: Store, act: (offline: rewrite.Offline) => Promise<Rewritten>,
   onProgress: OnProgress): Promise<Rewritten> {
   const journal = store.journal as FileJournal
-  const made = await act({ journal, state: store.state, onProgress })
+  const made = await act({ journal, state: store.state, onProgress, ending: UNENDED })
   const after = opened(journal, store.state.apply)
   Object.assign(store, { journal: after })
   await journal.close()
@@ -47,7 +50,7 @@ export function reencrypt(store: Store, onProgress: OnProgress = () => {}): Prom
 }
 
 export function reencryptJournal(journal: FileJournal, onProgress: OnProgress): Promise<Rewritten> {
-  return rewrite.reencrypt({ journal, state: new State(), onProgress })
+  return rewrite.reencrypt({ journal, state: new State(), onProgress, ending: UNENDED })
 }
 
 export function compact(

@@ -2,6 +2,7 @@
  * Journals that are damaged at random and salvaged, and a plain model of what must come of that. The model knows which
  * lines are still there, by looking for their bytes; it shares nothing with the program but the texts of lines.
  */
+import { UNENDED } from './rewrite.ts'
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -239,7 +240,7 @@ export async function salvageAndCheck(
   const keys = readKeyFile(disk, keyPath(source.folder))!
   const is = openable(source, damaged)
   const making = salvage({ files: disk, source: path, target, keys, keepsAccess: false, nextId: 1,
-    onProgress: () => {} })
+    onProgress: () => {}, ending: UNENDED })
   if (!is.includes(true) || (moves && !is[0])) {
     await making.catch(() => {})
     if (is.includes(true)) return

@@ -1,17 +1,36 @@
 /** Notices if a journal's file is replaced while it is read. */
 import { isSameFile, type Files } from '../../../journal/files.ts'
 import { Failure } from '../../../errors.ts'
-import type { Recovered } from '../../../journal/recover.ts'
+import type { KeyFinder } from '../../../journal/keys.ts'
+import { readInSteps, type OnLine, type ReadOptions, type Recovered } from '../../../journal/recover.ts'
 import { OperatorError, type JournalStatus } from '../../../command.ts'
+import { breath } from '../../signals.ts'
 import { ofFile } from '../system-error.ts'
 
 /** The command may be run again. */
 export class WrittenAgain extends OperatorError {}
 
+/** As `readJournal`, with breaths. */
+export async function readWithBreaths(
+  files: Files, path: string, keys: KeyFinder, onLine: OnLine, { onProgress = () => {}, endBytes }: ReadOptions = {}
+): Promise<Recovered> {
+  const bytes = Math.min(endBytes ?? Infinity, files.stat(path)?.size ?? 0)
+  const steps = readInSteps(files, path, keys, onLine, endBytes)
+  try {
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done === true) return step.value
+      if (step.value.goodBytes < bytes) onProgress(step.value.goodBytes / bytes)
+      await breath()
+    }
+  } finally {
+    onProgress(1)
+  }
+}
+
 /** Throws `WrittenAgain`, an `OperatorError` if the file is gone, or `journal-damaged`. */
-export function readSameFile(
-  files: Files, status: JournalStatus, read: (endBytes: number) => Recovered
-): Recovered {
+export async function readSameFile(
+  files: Files, status: JournalStatus, read: (endBytes: number) => Promise<Recovered>
+): Promise<Recovered> {
   assertSame(files, status)
   // The service goes on from memory without its file.
   if (status.records !== undefined && files.stat(status.path) === undefined) {
@@ -19,7 +38,7 @@ export function readSameFile(
   }
   let found: Recovered
   try {
-    found = read(status.bytes)
+    found = await read(status.bytes)
   } catch (error) {
     throw ofFile(error, status.path)
   } finally {

@@ -11,14 +11,14 @@ import { heldSockets, lockFolder, probe, type Lock } from '../../../journal/lock
 import { Failure, systemCode } from '../../../errors.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
 import { readKeyFile } from '../../../journal/keys.ts'
-import { readJournal } from '../../../journal/recover.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
 import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
 import { State } from '../../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../../../command.ts'
+import type { Ending } from '../../signals.ts'
 import type { Terminal } from '../../terminal.ts'
-import { readSameFile } from '../commands/same-file.ts'
+import { readSameFile, readWithBreaths } from '../commands/same-file.ts'
 import { requestLocal } from '../socket/local-client.ts'
 import { runOperation, serveOperations } from '../socket/local-server.ts'
 import type { Body, FolderStatus, OperationName, Result } from '../../operation.ts'
@@ -57,6 +57,7 @@ interface Opened {
 export class StoreAccess implements Reached {
   readonly settings: StoreSettings
   readonly files: Files = disk
+  readonly ending: Ending
   readonly #may: MayMake
   readonly #terminal: Terminal
   readonly #keyFile: string
@@ -69,6 +70,7 @@ export class StoreAccess implements Reached {
     this.settings = settings
     this.#may = may
     this.#terminal = terminal
+    this.ending = terminal.ending
     this.#keyFile = keyFile
     this.#folder = folder
   }
@@ -157,8 +159,8 @@ export class StoreAccess implements Reached {
     }
     const onProgress = (share: number): void => this.#terminal.progress('reading the journal', share)
     if (status.endpoints === undefined) {
-      const found = readSameFile(this.files, status,
-        endBytes => readJournal(this.files, status.path, keys, each, { onProgress, endBytes }))
+      const found = await readSameFile(this.files, status,
+        endBytes => readWithBreaths(this.files, status.path, keys, each, { onProgress, endBytes }))
       return { ...found, state }
     }
     const { path, records = Infinity } = status

@@ -5,9 +5,9 @@ import { Failure, systemCode } from '../../../errors.ts'
 import { locationOf } from '../../../journal/folder.ts'
 import { keyring, readKeyFile, type Keyring } from '../../../journal/keys.ts'
 import { statesLeft } from '../../../journal/left-states.ts'
-import { readJournal } from '../../../journal/recover.ts'
 import { State } from '../../../store/state.ts'
 import { OperatorError, type Context, type Reached } from '../../../command.ts'
+import { readWithBreaths } from '../commands/same-file.ts'
 import { assertKept, earlierEnd, type EarlierEnd } from '../commands/journal-files.ts'
 import type { FolderStatus } from '../../operation.ts'
 import { keyText, WHOLE_JOURNAL } from './rescue.ts'
@@ -30,12 +30,12 @@ export async function rescue({ store, terminal, flags, positionals: [file = ''] 
   if (path === running.path) throw new OperatorError(`${path} is the name of the journal itself; name another file`)
   const damage = running.fault === undefined ? await damageOf(store, running) : undefined
   let secrets: readonly string[] | undefined
-  const { records, head, entries, before } = await makeFile(path, async made => {
+  const { records, head, entries, before } = await makeFile(store.ending, path, async made => {
     await store.receive('rescueJournal', { damage }, piece => made.write(piece))
     if (keyPath !== undefined) secrets = (await store.ask('rescueKeys', {})).keys
     return readBack(store, made.path, running.keyFile, secrets)
   }, store.files)
-  if (keyPath !== undefined) await makeFile(keyPath, made => made.write(keyText(secrets!)), store.files)
+  if (keyPath !== undefined) await makeFile(store.ending, keyPath, made => made.write(keyText(secrets!)), store.files)
   await store.ask('confirmRescue', { head: before.head })
   terminal.show({ path, records, head, entries, keyFile: keyPath ?? running.keyFile }, [
     `${path}: ${records} records, ${entries} entries, head ${head}`,
@@ -74,7 +74,7 @@ async function readBack(
   const state = new State()
   let before: EarlierEnd | undefined
   try {
-    const { records, head } = readJournal(store.files, path, keys, record => {
+    const { records, head } = await readWithBreaths(store.files, path, keys, record => {
       before ??= earlierEnd(record)
       state.apply(record)
     })

@@ -42,7 +42,7 @@ function offline<T>(
       warn: line => terminal.warn(line), onProgress: share => terminal.progress('reading the journal', share)
     }, state.apply)
     try {
-      return await work({ journal, state, onProgress: share => terminal.progress(what, share) })
+      return await work({ journal, state, onProgress: share => terminal.progress(what, share), ending: store.ending })
     } finally {
       await journal.close()
     }

@@ -6,13 +6,15 @@ import { dirname, join } from 'node:path'
 import { Failure } from '../../../errors.ts'
 import type { FileJournal } from '../../../journal/file-journal.ts'
 import { REWRITTEN, WHOLE, type JournalRecord } from '../../../journal/journal.ts'
-import { readInSteps } from '../../../journal/recover.ts'
+import { readInSteps, type Recovered } from '../../../journal/recover.ts'
 import type { State } from '../../../store/state.ts'
 import { isExpired } from '../../../store/users.ts'
+import type { Ending } from '../../signals.ts'
 import { makeWhole } from '../../whole-file.ts'
 import { CONTINUATIONS, CONTINUED, type Continued } from '../commands/journal-files.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf, type Checkpoint } from './checkpoint.ts'
+import { leavingNoPart } from './saved-journal.ts'
 import { contentOf, writeJournal, type Content, type Unnumbered } from './write-journal.ts'
 
 /** The folder's lock is held, so nothing is appended. The journal is closed once it was rewritten. */
@@ -21,6 +23,7 @@ export interface Offline {
   readonly state: State
   /** Takes the done share, 0 to 1. */
   readonly onProgress: (share: number) => void
+  readonly ending: Ending
 }
 
 export interface Rewritten {
@@ -64,13 +67,15 @@ export async function compact(
   return replaced(offline, contentOf(firstOf(journal, 'compacted'), checkpoint, earlier.map(asEarlier)), archive)
 }
 
-async function replaced({ journal, onProgress }: Offline, content: Content, archive?: string): Promise<Rewritten> {
+async function replaced(
+  { journal, onProgress, ending }: Offline, content: Content, archive?: string
+): Promise<Rewritten> {
   const { files, path, keys, nonce, end: before } = journal
   try {
     const how = { files, key: keys.newest, nonce, onProgress }
-    const made = await makeWhole(files, path, part => writeJournal(part, content, how), {
-      replaces: files.stat(path), keepsAs: archive, confirm: () => journal.assertWritable()
-    })
+    const options = { replaces: files.stat(path), keepsAs: archive, confirm: () => journal.assertWritable() }
+    const made = await leavingNoPart<Recovered>(ending, files, `${path} is as it was`, track =>
+      makeWhole(files, path, track(part => writeJournal(part, content, how)), options))
     return {
       path, records: made.records, head: made.head, bytes: made.goodBytes, archive: archive ?? null,
       unneeded: keys.names.filter(name => name !== keys.newest.name),

@@ -6,24 +6,54 @@ import { systemCode } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
 import { readKeyFile } from '../../../journal/keys.ts'
 import { isoTime, nonces, sealBatch } from '../../../journal/line.ts'
-import { readJournal } from '../../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
 import { makeWhole, type NewFile } from '../../whole-file.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from '../../../command.ts'
+import { breath, type Ending } from '../../signals.ts'
+import { readWithBreaths } from '../commands/same-file.ts'
 import { ofFile } from '../system-error.ts'
 
-/** As `makeWhole`, but throws an `OperatorError` if the name is taken. */
+/** As `makeWhole`, but throws an `OperatorError` if the name is taken, and a signal leaves no file. */
 export async function makeFile<T>(
-  path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk, replaces?: FileStat
+  ending: Ending, path: string, make: Make<T>, files: Files = disk, { replaces, aside }: HowMade = {}
 ): Promise<T> {
   const target = resolve(path)
   try {
-    return await makeWhole(files, target, make, { replaces })
+    const state = `${target} ${replaces === undefined ? 'was not made' : 'is as it was'}`
+    const act: Tracked<T> = track => makeWhole(files, target, track(make), { replaces })
+    return await leavingNoPart(ending, files, state, act, aside)
   } catch (error) {
     if (systemCode(error) === 'EEXIST') throw new OperatorError((error as Error).message)
     if (systemCode(error) === 'ESTALE') throw new OperatorError(`${(error as Error).message}, and was left as it is`)
     throw ofFile(error, target)
   }
+}
+
+interface HowMade {
+  readonly replaces?: FileStat | undefined
+  /** Goes if a signal ends this. */
+  readonly aside?: string | undefined
+}
+
+type Tracked<T> = (track: (make: Make<T>) => Make<T>) => Promise<T>
+type Make<T> = (file: NewFile) => T | Promise<T>
+
+/** A signal before the file has its name removes it, says `state`, and ends the program. */
+export function leavingNoPart<T>(
+  ending: Ending, files: Files, state: string, act: Tracked<T>, aside?: string
+): Promise<T> {
+  let part: string | undefined
+  const track = (make: Make<T>): Make<T> => async file => {
+    part = file.path
+    const made = await make(file)
+    await breath()
+    return made
+  }
+  const remove = (): string => {
+    for (const path of [part, aside]) if (path !== undefined && files.stat(path) !== undefined) files.remove(path)
+    return state
+  }
+  return ending(remove, () => act(track))
 }
 
 interface HowSaved {
@@ -59,15 +89,15 @@ export function saveJournal(
   store: Reached, path: string, status: JournalStatus, { replaces, onText = () => {}, more = () => [] }: HowSaved = {}
 ): Promise<JournalRead> {
   const { files } = store
-  return makeFile(path, async file => {
+  return makeFile(store.ending, path, async file => {
     const read = await copyLines(store, status, text => { file.write(text); onText(text) })
     const events = await more(read)
     const keys = readKeyFile(files, status.keyFile)!
     const seal = { time: isoTime(Date.now()), key: keys.newest, nonce: nonces(randomBytes) }
     const { lines, head } = sealBatch(events, read.records, read.head, seal)
     if (lines.length > 0) file.write(`${lines.join('\n')}\n`)
-    const made = readJournal(files, file.path, keys, () => {})
+    const made = await readWithBreaths(files, file.path, keys, () => {})
     if (made.head !== head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return { ...read, records: made.records, head }
-  }, files, replaces)
+  }, files, { replaces })
 }

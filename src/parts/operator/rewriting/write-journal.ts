@@ -5,9 +5,11 @@ import type { Files } from '../../../journal/files.ts'
 import { WHOLE, type JournalRecord } from '../../../journal/journal.ts'
 import type { Key } from '../../../journal/keys.ts'
 import { FIRST_HASH, sealBatch } from '../../../journal/line.ts'
-import { readJournal, type Recovered } from '../../../journal/recover.ts'
+import type { Recovered } from '../../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
+import { breath } from '../../signals.ts'
 import type { NewFile } from '../../whole-file.ts'
+import { readWithBreaths } from '../commands/same-file.ts'
 import type { Checkpoint } from './checkpoint.ts'
 
 export type Unnumbered = Omit<JournalRecord, 'seq'>
@@ -60,18 +62,20 @@ export function * sealedPieces(
 }
 
 /** Throws if the records read back differ. */
-export function writeJournal(
+export async function writeJournal(
   file: NewFile, content: Content, { files, key, nonce, onProgress = () => {} }: Writing
-): Recovered {
+): Promise<Recovered> {
   const { checkpoint, share } = content
   const [written, read] = [createHash('sha256'), createHash('sha256')]
   for (const piece of sealedPieces(content, { key, nonce }, record => add(written, record))) {
     file.write(piece)
     onProgress(share() / 2)
+    await breath()
   }
   const onlyThis = { find: (name: string) => name === key.name ? key : undefined }
   const onRead = (record: JournalRecord): void => { add(read, record); checkpoint?.apply(record) }
-  const made = readJournal(files, file.path, onlyThis, onRead, { onProgress: share => onProgress((1 + share) / 2) })
+  const made = await readWithBreaths(files, file.path, onlyThis, onRead,
+    { onProgress: share => onProgress((1 + share) / 2) })
   if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
   checkpoint?.compare()
   return made

@@ -11,6 +11,7 @@ import { event } from '../../../store/events.ts'
 import type { User } from '../../../store/users.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import { IN_MEMORY } from '../commands/check.ts'
+import type { Ending } from '../../signals.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf } from '../rewriting/checkpoint.ts'
@@ -34,6 +35,7 @@ interface Salvage {
   readonly nextId: number
   readonly head?: string | undefined
   readonly onProgress: (what: string, share: number) => void
+  readonly ending: Ending
 }
 
 interface Rebuilt {
@@ -69,7 +71,7 @@ export function openable(
 }
 
 /** The state of the new journal. Throws an `OperatorError` if no line opens. */
-export function rebuild(given: Omit<Salvage, 'target'>): Rebuilt {
+export function rebuild(given: Omit<Salvage, 'target' | 'ending'>): Rebuilt {
   const { files, source, keys, keepsAccess, nextId, head, onProgress } = given
   const found = openable(files, source, keys, head, share => onProgress('reading what is left', share))
   const { made, bytes } = found
@@ -83,7 +85,7 @@ export function rebuild(given: Omit<Salvage, 'target'>): Rebuilt {
 
 /** Records that do not fit go to `FILE.unplaced.jsonl`. Throws as `rebuild`. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
-  const { files, source, target, keys, onProgress } = given
+  const { files, source, target, keys, onProgress, ending } = given
   const rebuilt = rebuild(given)
   const { made, made: { state, losses, unplaced } } = rebuilt
   const data: Continued = {
@@ -97,12 +99,12 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
   const content = contentOf({ time, type: REWRITTEN, by: null, data }, checkpointOf(state))
   const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
-  if (aside !== undefined) await makeFile(aside, file => file.write(texts.join('')), files)
+  if (aside !== undefined) await makeFile(ending, aside, file => file.write(texts.join('')), files)
   try {
-    const { records, head } = await makeFile(target, file => writeJournal(file, content, {
+    const { records, head } = await makeFile(ending, target, file => writeJournal(file, content, {
       files, key: keys.newest, nonce: nonces(randomBytes),
       onProgress: share => onProgress('writing the new journal', share)
-    }), files)
+    }), files, { aside })
     return { ...rebuilt, records, head, aside }
   } catch (error) {
     if (aside !== undefined) files.remove(aside)
@@ -189,8 +191,9 @@ async function run(context: Context): Promise<number> {
   if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
   const onProgress = (what: string, share: number): void => terminal.progress(what, share)
   const keepsAccess = flags['keep-tokens'] === true
-  const salvaged = await salvage({ files, source, target, keys, keepsAccess, nextId, head, onProgress })
-    .catch(error => { throw ofFile(error, source) })
+  const salvaged = await salvage({
+    files, source, target, keys, keepsAccess, nextId, head, onProgress, ending: store.ending
+  }).catch(error => { throw ofFile(error, source) })
   return report(context, source, target, salvaged)
 }
 

@@ -9,6 +9,7 @@ import { FIELDS } from '../../../store/entry.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import type { Body, ImportRow } from '../../operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
+import { breath } from '../../signals.ts'
 import { ofFile } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
 import { entriesOf, told, UNRECORDED, unrecordedIn } from '../commands/find-entry.ts'
@@ -137,10 +138,13 @@ async function exportFile(context: Context): Promise<void> {
   for (const { id } of entries) if (deleted.has(id)) await disclose(context, { entries: 1, list: undefined, id })
   await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
-    for (const text of textsOf(entries, writer)) put(text)
+    for (const text of textsOf(entries, writer)) {
+      put(text)
+      await breath()
+    }
   }
   if (output === '-') return write(text => terminal.pass(text))
-  await makeFile(output, file => write(text => file.write(text)))
+  await makeFile(context.store.ending, output, file => write(text => file.write(text)))
   const path = resolve(output)
   const lacking = (writer.lacks ?? []).map(field => [field, entries.filter(entry => entry[field]).length] as const)
     .filter(([, count]) => count > 0)
