@@ -2,7 +2,6 @@
  * Journals that are damaged at random and salvaged, and a plain model of what must come of that. The model knows which
  * lines are still there, by looking for their bytes; it shares nothing with the program but the texts of lines.
  */
-import { UNENDED } from './rewrite.ts'
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +18,7 @@ import { checkState } from './check.ts'
 import { fileStore, rotateKey, type FullStore } from './stores.ts'
 import { journalBytes, keyPath, keysOf, linesOf, verify } from './journal.ts'
 import type { Random } from './random.ts'
-import { compact, importEntries, reencrypt } from './rewrite.ts'
+import { compact, importEntries, reencrypt, UNENDED } from './rewrite.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 export const KINDS = ['plain', 'compacted', 're-encrypted', 'mixed'] as const
