@@ -97,7 +97,8 @@ export class Accounts {
     const isRight = await this.#hasher.verify(current, user?.passwordHash)
     if (!isRight || user === undefined) return false
     const passwordHash = await this.#hash(user.email, password)
-    return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }), by)
+    // Another change of the password, or a removal, would have ended the token of `by`.
+    return this.#record(() => user, () => event('password.changed', id, { id, passwordHash }), by)
   }
 
   /** Ends the user's tokens; false for an unknown address. */

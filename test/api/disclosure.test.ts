@@ -145,6 +145,21 @@ test('nobody is named for a read whose entry went out of sight or was deleted in
   assert.deepEqual([answer, knows(id)], [{}, ['host']], 'moved, and read by itself')
 })
 
+test('the list of a caller with groups tells the entries of these groups, and later ones anew', async t => {
+  const { bea, told, knows, started: { service: { store, accounts } } } = await team(t)
+  await accounts!.changeUser(BEA, undefined, undefined, ['a', 'b'])
+  const groups = ['a', 'b', 'c', undefined, 'b']
+  for (const grupo of groups) await createEntry(store, { ...FIELDS, grupo }, null)
+  await deleteEntry(store, 5, null)
+  const beaKnows = (): boolean[] => groups.map((_, i) => knows(i + 1).includes(2))
+  for (let n = 0; n < 2; n++) assert.equal((await bea('GET', 'listPassword')).status, 200)
+  assert.deepEqual([beaKnows(), told().length], [[true, true, false, false, false], 1])
+  for (const id of [1, 3]) await updateEntry(store, id, { grupo: 'b', password: 'P2' }, null)
+  assert.deepEqual(beaKnows(), [false, true, false, false, false])
+  await bea('GET', 'listPassword')
+  assert.deepEqual([beaKnows(), told().length], [[true, true, true, false, false], 2])
+})
+
 test('whose token is revoked in the same write is told nothing, and is not recorded', async t => {
   const { knows, started: { service: { store, accounts } } } = await team(t)
   await createEntry(store, FIELDS, null)

@@ -58,14 +58,24 @@ test('one’s own password is not changed by a token that is revoked while the c
   assert.deepEqual([(await login(PASSWORD)).status, (await login(body.newPassword)).status], [200, 401])
 })
 
-test('tries at one’s own password count for the user, from wherever they come', async t => {
+test('of two changes of one’s own password at once, one is made', async t => {
+  const started = await startProtected(t, {})
+  const { accounts } = started.service
+  const session = accounts!.session(await loginOf(t, started))!
+  const passwords = ['another long password', 'a third long password']
+  const made = await Promise.allSettled(passwords.map(one => accounts!.changePassword(session, PASSWORD, one)))
+  assert.deepEqual(made.map(one => one.status === 'fulfilled' ? one.value : one.reason.code).sort(),
+    ['session-changed', true])
+})
+
+test('tries at one’s own password count for the user, from wherever they come and with any token', async t => {
   const started = await startProtected(t, { 'login-limit': '100' })
   const statuses: number[] = []
-  const token = await loginOf(t, started)
+  const tokens = [await loginOf(t, started), await loginOf(t, started)]
   for (let n = 1; n <= 8; n++) {
     const body = { password: 'wrong', newPassword: 'another long password' }
     const { status } = await call(t, started.url, 'POST', '/api/changeOwnPassword',
-      { token, body, localAddress: `127.0.0.${n}` })
+      { token: tokens[n % 2], body, localAddress: `127.0.0.${n}` })
     statuses.push(status)
   }
   assert.deepEqual(statuses, [400, 400, 400, 400, 400, 400, 429, 429])

@@ -104,6 +104,10 @@ test('a change is not made for a user whose rights have changed while it waited'
   const narrowed = service.accounts.changeUser(ANA, undefined, ['entry:list'])
   const made = service.createPassword(ENTRY, ana)
   assert.deepEqual([await narrowed, await codeOf(made)], [true, 'session-changed'])
+  const moved = service.accounts.changeUser(BEA, undefined, undefined, ['X', 'Y'])
+  assert.deepEqual([await codeOf(service.createPassword({ ...ENTRY, grupo: 'X' }, bea)), await moved],
+    ['session-changed', true])
+  await service.accounts.changeUser(BEA, undefined, undefined, ['X'])
   const renamed = service.accounts.changeUser(BEA, 'B', undefined)
   assert.equal(await codeOf(service.createPassword(ENTRY, bea)), 'done')
   await renamed

@@ -107,3 +107,14 @@ test('entries of every length are given as they were set, whatever is asked for 
     }
   }
 })
+
+test('a page without deleted entries hides none at the edges of the pages beside it', () => {
+  const table = new Entries()
+  const deleted = [1, 64, 193, 256]
+  for (let id = 1; id <= 300; id++) table.set(entry(id, 'l', deleted.includes(id) ? 0 : 1))
+  const found = (below: number): number[] =>
+    JSON.parse(deletedBelow({ entries: table, deletions: new Map(), users: new Map() }, below, 100_000))
+      .map(({ id }: { id: number }) => id)
+  assert.deepEqual([301, 257, 256, 193, 64, 1].map(found), [[256, 193, 64, 1], [256, 193, 64, 1], [193, 64, 1], [64, 1],
+    [1], []])
+})

@@ -13,6 +13,7 @@ const GUESSED = 'The password field must not be made of a few common words, digi
 test('short passwords, NUL and halves of surrogate pairs are refused, each by its own sentence', () => {
   const rows = [
     ['elevenchars', SHORT], ['ñ'.normalize('NFD').repeat(11), SHORT],
+    ['🔑🐎🌳🏠🎻🚲🍋🧵🪁🎲🥁', SHORT], // eleven
     ['a' + '\0'.repeat(11), 'The password field must not have a NUL character.'],
     [`${'\ud800'}hk2ls9qmw4xz`, 'The password field must be Unicode without halves of surrogate pairs.'],
     ['k2'.repeat(513), 'The password field must not be greater than 1024 characters.']

@@ -4,7 +4,8 @@ import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_WAIT_MS } from '../../src/limits.ts'
+import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_KNOWN_PAIRS } from '../../src/limits.ts'
+import { KnownPairs } from '../../src/store/logins.ts'
 import { PasswordHasher } from '../../src/store/passwords.ts'
 import { CHEAP } from '../support/accounts.ts'
 
@@ -135,4 +136,15 @@ test('a password that has waited too long is refused when its turn comes, and th
   const soon = hasher.hash('x')
   await assert.rejects(late, { code: 'hashes-busy' })
   await Promise.all([...running, soon])
+})
+
+test('beyond the bound the pair seen longest ago is known no more; one that is seen again goes behind the others', () => {
+  const pairs = new KnownPairs()
+  for (let user = 1; user <= MAX_KNOWN_PAIRS; user++) pairs.add('::1', user)
+  const known = (): boolean[] => [1, 2, 3, 4, MAX_KNOWN_PAIRS].map(user => pairs.has('::1', user))
+  pairs.add('::1', 2)
+  assert.deepEqual(known(), [true, true, true, true, true])
+  for (const more of [1, 2]) pairs.add('::1', MAX_KNOWN_PAIRS + more)
+  assert.deepEqual(known(), [false, true, false, true, true])
+  assert.deepEqual([pairs.has('::2', 1), pairs.has('::1', undefined)], [false, false])
 })
