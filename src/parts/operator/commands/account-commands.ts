@@ -174,7 +174,8 @@ export const COMMANDS: readonly Command[] = [
     run: async ({ store, terminal }) => {
       const users = await store.ask('listUsers', {})
       await store.close() // nobody waits for the lock while this is printed
-      terminal.list(users, 'no users', {}, ALL)
+      const words = { secondFactor: 'second factor', hasNoPassword: 'no password', isLocked: 'locked' }
+      terminal.list(users, 'no users', words, ALL)
     }
   },
   {
