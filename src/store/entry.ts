@@ -127,9 +127,15 @@ export function openFieldsOf(entry: EntryChanges): EntryChanges {
   return Object.fromEntries(OPEN_FIELDS.map(field => [field, entry[field]]))
 }
 
+/** Asked for each record of a start, so it makes nothing. */
+function hasUnanswered(entry: Entry): boolean {
+  for (const field of UNANSWERED_FIELDS) if (entry[field] !== undefined) return true
+  return false
+}
+
 /** Without the fields that nobody is answered. */
 export function answered(entry: Entry): AnsweredEntry {
-  if (UNANSWERED_FIELDS.every(field => entry[field] === undefined)) return entry
+  if (!hasUnanswered(entry)) return entry
   return Object.fromEntries(Object.entries(entry).filter(([field]) =>
     !UNANSWERED_FIELDS.some(one => one === field))) as unknown as AnsweredEntry
 }
@@ -139,8 +145,9 @@ export function entryText(entry: Entry): string { return JSON.stringify(answered
 
 /** What `entryText` leaves out, as JSON; empty without such fields. */
 export function textBeside(entry: Entry): string {
+  if (!hasUnanswered(entry)) return ''
   const given = UNANSWERED_FIELDS.filter(field => entry[field] !== undefined)
-  return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given.map(field => [field, entry[field]])))
+  return JSON.stringify(Object.fromEntries(given.map(field => [field, entry[field]])))
 }
 
 /** The fields of a new entry (contract §4.3). */
