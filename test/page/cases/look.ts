@@ -124,6 +124,7 @@ inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes
     await browser.click('#viewer .end .main')
     await browser.find('#editor')
     await browser.click('#change-notas')
+    await browser.find('#notas')
     assert.ok(await browser.run("const { scrollHeight, clientHeight } = document.getElementById('notas'); return " +
       "scrollHeight <= clientHeight"))
     await browser.press(KEYS.escape)

@@ -32,6 +32,7 @@ export class Bar {
       else if (!options.onKey(event.key)) return
       event.preventDefault()
     })
+    addEventListener('resize', () => this.#placeMenu())
     this.menu.addEventListener('click', event => {
       if (event.target instanceof Element && event.target.closest('button') !== null) this.menu.hidePopover()
     }, { capture: true })
@@ -81,14 +82,18 @@ export class Bar {
     return make('div', { id: 'search', className: 'search', role: 'search' }, icon('search'), this.#query, clear)
   }
 
+  /** Before it is drawn: a click could hit it elsewhere. */
+  #placeMenu(): void {
+    const { bottom = 0, right = 0 } = this.element.querySelector('#show-menu')?.getBoundingClientRect() ?? {}
+    this.menu.style.setProperty('--top', `${bottom + 4}px`)
+    this.menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
+  }
+
   #menuButton(): HTMLElement {
     const button = Object.assign(iconButton('menu', say('menu')), { id: 'show-menu', popoverTargetElement: this.menu })
-    // Placed before it is drawn: a click could hit it elsewhere.
     this.menu.onbeforetoggle = event => {
       button.ariaExpanded = String(event instanceof ToggleEvent && event.newState === 'open')
-      const { bottom, right } = button.getBoundingClientRect()
-      this.menu.style.setProperty('--top', `${bottom + 4}px`)
-      this.menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
+      this.#placeMenu()
     }
     return button
   }

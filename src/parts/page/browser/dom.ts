@@ -35,6 +35,7 @@ export function setIcon(button: HTMLElement, name: string): void {
 
 /** As high as its text. */
 export function grow(area: HTMLTextAreaElement): void {
+  if (CSS.supports('field-sizing', 'content')) return
   area.style.blockSize = 'auto'
   const { scrollHeight, offsetHeight, clientHeight } = area
   if (scrollHeight > 0) area.style.blockSize = `${scrollHeight + offsetHeight - clientHeight}px`

@@ -111,7 +111,7 @@ function fieldOf({ name, label, input, isRequired = false, beside = [], below = 
   input.ariaRequired = String(isRequired)
   describe(input, fault)
   const line = beside.length === 0 ? input : make('div', { className: 'joined' }, input, ...beside)
-  return make('div', { className: 'field' }, make('label', { htmlFor: input.id }, label), line, ...below, fault)
+  return make('div', { className: 'field' }, make('label', { htmlFor: input.id }, label), line, fault, ...below)
 }
 
 function textOf(outcome: Exclude<Outcome, string | undefined>, secondsLeft?: number): string {

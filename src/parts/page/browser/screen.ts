@@ -173,9 +173,11 @@ function drawList(isDeleted: boolean): void {
     body.replaceChildren(...rights.may('listEntries') ? [blank()] : [])
     if (hadFocus) focus()
   }
-  const text = shown.length === total ? sayCount(total, 'countOne', 'countAll')
+  const isAll = shown.length === total
+  const text = isAll ? sayCount(total, 'countOne', 'countAll')
     : say('countSome', { some: number(shown.length), count: number(total) })
-  count.textContent = isDeleted ? `${say('showDeleted')} · ${text}` : text
+  const brief = isAll ? number(total) : `${number(shown.length)} / ${number(total)}`
+  count.textContent = isDeleted ? `${say('showDeleted')}: ${brief}` : text
   clearTimeout(spokenTimer)
   if (query === '') return
   spokenTimer = setTimeout(() => announce(hasHits ? text : say('noHitTitle')), SPOKEN_AFTER_MS)

@@ -63,7 +63,8 @@ export function renewViewer(entry: Listed): void {
 }
 
 function fill(own: Viewed): Secret {
-  const { acts, entry: { id, sistema, usuario, url, grupo, changed, hasNotes, hasCode, exposed = 0, deleted } } = own
+  const { acts, entry } = own
+  const { id, sistema, usuario, url, grupo, hasNotes, hasCode, exposed = 0, deleted } = entry
   const read = async (name: 'password' | 'notas'): Promise<string | undefined> =>
     (await acts.read(own.entry))?.fields[name]
   const copyOf = (act: 'copy' | 'copyNotes' | 'copyCode' | 'copyUser' | 'copyUrl', label: string,
@@ -91,12 +92,19 @@ function fill(own: Viewed): Secret {
     maySee && hasNotes && rowOf('view-notes', say('notas'), notes.text, [notes.button, copyNotes]),
     grupo !== '' && rowOf('view-group', say('grupo'), longText(grupo), [])
   ].filter(row => row !== false)
-  const since = changed === undefined ? [] :
-    [make('p', { className: 'hint', title: moment(changed) }, say('changedSince', { age: age(changed, true) }))]
-  own.content.replaceChildren(make('dl', { className: 'facts' }, ...rows), ...since,
+  own.content.replaceChildren(make('dl', { className: 'facts' }, ...rows), ...sinceOf(entry),
     ...rights.may('whoKnows') && deleted === undefined ? [knowersOf(id, exposed > 0)] : [],
     ...rights.may('historyPassword') ? [historyOf(id)] : [])
   return password
+}
+
+/** Of a deleted entry: when, and by whom. */
+function sinceOf({ changed, deleted, deletedBy }: Listed): readonly HTMLElement[] {
+  const time = deleted ?? changed
+  if (time === undefined) return []
+  const text = say(deleted === undefined ? 'changedSince' : 'deletedSince', { age: age(time, true) })
+  const by = deletedBy === undefined ? [] : [` · ${plainText(deletedBy)}`]
+  return [make('p', { id: 'view-since', className: 'hint', title: moment(time) }, text, ...by)]
 }
 
 function rowOf(
