@@ -234,6 +234,7 @@ export class Knowledge implements KnowledgeTable {
       this.#newAt[first + i] = newAt
       this.#setBy[first + i] = setBy
       this.#changes = Math.max(this.#changes, newAt + MAX_RECENT + 1)
+      this.#lastPlace = Math.max(this.#lastPlace, setBy) // a salvage may lack that knower
     }
   }
 
