@@ -289,6 +289,18 @@ async function equal(life: Life): Promise<void> {
   }
 }
 
+/** Somebody sets the password that is there, which changes nothing. */
+async function same(life: Life): Promise<void> {
+  await life.check() // what is present
+  const [who, id] = [anyone(life), anyId(life)]
+  const password = life.present.get(id)
+  if (password === undefined) return
+  const { json } = await life.ask(who, 'POST', 'updatePassword', id, { usuario: usuarioOf(password) })
+  if (json?.password?.password === password) {
+    await life.ask(anyone(life), 'POST', 'updatePassword', id, { password, usuario: usuarioOf(password) })
+  }
+}
+
 const shownOf = (out: string): readonly { readonly id: number, readonly password: string }[] => out.trim().split('\n')
   .filter(line => line.startsWith('{')).map(line => JSON.parse(line)).filter(({ password }) => /^PW/.test(password))
 
@@ -414,11 +426,17 @@ async function salvage(life: Life): Promise<void> {
 const requests: Step = async life => { for (let n = 0; n < 6; n++) await request(life, false) }
 
 const STEPS_OF: { readonly [name: string]: Step } = {
-  requests, burst, userAdd, userRemove, userGroups, tokenGroups, narrowed, equal, entryGet, history, exported,
+  requests, burst, userAdd, userRemove, userGroups, tokenGroups, narrowed, equal, same, entryGet, history, exported,
   entryEdit, purge, rotate, restart, backup, restore, open, rescue, salvage,
   compact: offline('journal compact', 'journal compact --drop-history --yes', 'key rewrite')
 }
-const OFTEN = ['requests', 'requests', 'burst', 'burst', 'burst', 'userAdd', 'userGroups', 'equal']
+/** Every life has these, and one of the themes. */
+const OFTEN = ['requests', 'requests', 'burst', 'burst', 'userGroups', 'equal']
+const THEMES: readonly (readonly string[])[] = [
+  ['burst', 'burst', 'restart', 'tokenGroups'], ['backup', 'restore', 'restore'], ['salvage', 'compact', 'userAdd'],
+  ['rescue', 'rotate'], ['open', 'restart'], ['compact', 'userRemove', 'userAdd', 'equal'],
+  ['entryGet', 'history', 'exported', 'entryEdit', 'purge'], ['narrowed', 'userGroups', 'same', 'burst']
+]
 
 /** One life. Throws a `Defect`. */
 export async function live(seed: number, etcdUrl?: string): Promise<void> {
@@ -427,7 +445,7 @@ export async function live(seed: number, etcdUrl?: string): Promise<void> {
     const etcd = etcdUrl === undefined ? undefined : { url: etcdUrl, prefix: `/life-${seed}` }
     const life = new Life(scope, random, etcd)
     await begin(life, etcd)
-    const names = [...OFTEN, ...Array.from({ length: 5 }, () => random.pick(Object.keys(STEPS_OF)))]
+    const names = [...OFTEN, ...random.pick(THEMES), random.pick(Object.keys(STEPS_OF))]
     const taken: string[] = []
     try {
       for (let n = 0; n < STEPS; n++) {
