@@ -13,7 +13,7 @@ import { newFactor, stepOfCode } from '../../src/store/logins.ts'
 import { codeAt, otpIn, stepAt } from '../../src/store/totp.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { assertDescription, faultOfAnswer, operationOf, resolved } from '../support/openapi.ts'
-import type { RawAnswer } from '../support/raw.ts'
+import { connectRaw, type RawAnswer } from '../support/raw.ts'
 import { atEnd, freshFolder, type Started } from '../support/service.ts'
 
 const SECRET = 'u2Nf0c1xWq9sLr7Ek4Vb8TzYh3Jd6Mp5Ga+/'
@@ -73,6 +73,7 @@ test('users without a password and users with a second factor are logged in, and
 })
 
 const ORIGIN = 'http://127.0.0.1'
+const BODY = JSON.stringify({ email: ANA, user: ANA, [EMAIL]: ANA, 'X-Proxy-Login-Secret': SECRET })
 const shown = `X-Proxy-Login-Secret: ${SECRET}`
 const named = `${EMAIL}: ${ANA}`
 
@@ -318,4 +319,42 @@ test('the description is true', async t => {
   for (const fields of [[...BY_PROXY, named], [SAME]]) {
     assert.equal(faultOfAnswer(document, 'proxyLogin', await ask(t, started, fields)), undefined)
   }
+})
+
+test('nothing is taken from a trailer, from another request of the connection, or from more fields than a head may have', async t => {
+  const started = await start(t)
+  const accounts = started.service.accounts!
+  const line = 'POST /api/proxyLogin HTTP/1.1\r\nHost: 127.0.0.1\r\n'
+  const bare = `${line}${SAME}\r\n`
+  const many = Array.from({ length: 98 }, (_, n) => `X-${n}: y`)
+  const ways: readonly (readonly [what: string, bytes: string, statuses: readonly number[]])[] = [
+    ['a trailer', `${bare}Transfer-Encoding: chunked\r\nTrailer: ${EMAIL}\r\n\r\n0\r\n${shown}\r\n${named}\r\n\r\n`,
+      [400, 401]],
+    ['a secret in a trailer', `${bare}${named}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${shown}\r\n\r\n`, [400, 401]],
+    ['the body', `${bare}Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`, [401]],
+    ['a folded line', `${bare}${shown}\r\nX-Other: y\r\n ${named}\r\nContent-Length: 0\r\n\r\n`, [400, 401]],
+    ['a space before the colon', `${bare}${shown}\r\n${EMAIL} : ${ANA}\r\nContent-Length: 0\r\n\r\n`, [400, 401]],
+    ['a bare line feed', `${bare}${shown}\r\nX-Other: y\n${named}\r\nContent-Length: 0\r\n\r\n`, [400, 401]],
+    ['too many fields', `${bare}${shown}\r\n${many.join('\r\n')}\r\n${named}\r\nContent-Length: 0\r\n\r\n`, [431]],
+    ['the site twice', `${bare}${SAME}\r\n${shown}\r\n${named}\r\nContent-Length: 0\r\n\r\n`, [400]],
+    ['the query', `${bare}`.replace(' HTTP', `?email=${ANA} HTTP`) + `${shown}\r\nContent-Length: 0\r\n\r\n`, [401]],
+    ['a GET', bare.replace('POST', 'GET') + `${shown}\r\n${named}\r\n\r\n`, [405]],
+    ['another method by a field',
+      bare.replace('POST', 'GET') + `X-HTTP-Method-Override: POST\r\n${shown}\r\n${named}\r\n\r\n`, [405]]
+  ]
+  for (const [what, bytes, statuses] of ways) {
+    const client = await connectRaw(t, started.url)
+    await client.send(Buffer.from(bytes, 'latin1'))
+    const { status } = await client.answer()
+    assert.ok(statuses.includes(status), `${what}: ${status}`)
+    client.destroy()
+    assert.equal(accounts.tokens().length, 0, what)
+  }
+  const client = await connectRaw(t, started.url)
+  const good = `${bare}${shown}\r\n${named}\r\nContent-Length: 0\r\n\r\n`
+  for (const [bytes, status] of [[good, 200], [`${bare}Content-Length: 0\r\n\r\n`, 401], [good, 200]] as const) {
+    await client.send(Buffer.from(bytes))
+    assert.equal((await client.answer()).status, status, 'each request of a connection for itself')
+  }
+  client.destroy()
 })
