@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -32,7 +32,10 @@ function project(name: string, packages: readonly string[], files: { readonly [n
   const folder = join(place, name.replace(/\W+/g, '-'))
   mkdirSync(folder)
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type, private: true }))
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text)
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), text)
+  }
   const [tarball] = JSON.parse(run(ROOT, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder))
   run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', `./${tarball.filename}`, ...packages)
   for (const one of packages) {
@@ -95,12 +98,52 @@ const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[],
      return url`],
   ['Koa 3', ['koa@3'], "import Koa from 'koa'",
     `const app = new Koa(); app.use(ctx => { ctx.respond = false; service.handle(ctx.req, ctx.res) }); ${listen('app')}`],
+  ['Koa 3, koa-mount', ['koa@3', 'koa-mount'], "import Koa from 'koa'\nimport mount from 'koa-mount'",
+    `const app = new Koa(); app.use(mount('/vault', ctx => { ctx.req.originalUrl = ctx.originalUrl; ctx.respond = false;
+       service.handle(ctx.req, ctx.res) })); ${listen('app')}`],
   ['Hono 4 on Node', ['hono@4', '@hono/node-server'],
     "import { Hono } from 'hono'\nimport { serve } from '@hono/node-server'\nimport { RESPONSE_ALREADY_SENT } from " +
       "'@hono/node-server/utils/response'",
     `const app = new Hono(); app.all('/vault/*', c => { service.handle(c.env.incoming, c.env.outgoing); return RESPONSE_ALREADY_SENT });
      const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`]
 ]
+
+const NODE_HTTP = FRAMEWORKS.find(([name]) => name === 'node:http')!
+
+/** A server whose requests are not of node:http: `handle` says so, and the operations work. */
+const foreign = (imports: string, serve: string): string => `
+${imports}
+import { openService } from 'password-entry-service'
+const service = await openService({ journal: 'memory', page: false })
+const { id } = await service.createPassword({ password: 'p', sistema: 's', usuario: 'u' })
+const answer = async request => {
+  try { service.handle(request, {}); return 'taken' } catch (error) { return error.code + ' ' + (await service.getPassword(id)).usuario }
+}
+const origin = await (async () => { ${serve} })()
+console.log(await (await fetch(origin)).text())
+process.exit(0)
+`
+const FOREIGN = 'request-foreign u\n'
+
+/** Next's app router: its pages behind a server that has node:http, and a route that uses the operations. */
+const NEXT = {
+  'next.config.mjs': 'export default {}',
+  'app/layout.jsx': 'export default ({ children }) => <html><body>{children}</body></html>',
+  'app/page.jsx': 'export default () => <p>a page of Next</p>',
+  'app/foreign/route.js': `export async function GET(request) {
+  const { service } = globalThis.vault
+  try { service.handle(request, {}) } catch (error) { return new Response(error.code + ' ' + (await service.listPassword()).length) }
+}`,
+  'main.mjs': served("import { createServer } from 'node:http'\nimport next from 'next'", `
+    globalThis.vault = { service }
+    const app = next({ dev: true }); await app.prepare(); const handle = app.getRequestHandler()
+    const server = createServer((req, res) => /^\\/vault(?![^/?])/.test(req.url) ? service.handle(req, res) : handle(req, res)).listen(0, '127.0.0.1')
+    await new Promise(done => server.on('listening', done))
+    const origin = 'http://127.0.0.1:' + server.address().port
+    const page = await (await fetch(origin + '/')).text(), route = await (await fetch(origin + '/foreign')).text()
+    if (!page.includes('a page of Next') || route !== 'request-foreign 300') throw new Error(route + page.slice(0, 300))
+    return origin`)
+}
 
 const BUNDLED = `
 import { openService } from 'password-entry-service'
@@ -119,8 +162,8 @@ void (async () => {
 /** A bundle of the program above, run by Node: without the page, which says so where it is asked for. */
 function bundle(format: 'esm' | 'cjs'): string {
   // in CommonJS a bundle does not know where it is
-  const foreign = { 'browser/page.html': 'not the page of the service' }
-  const folder = project(`esbuild ${format}`, ['esbuild'], { 'main.mjs': BUNDLED, ...format === 'cjs' ? foreign : {} })
+  const other = { 'browser/page.html': 'not the page of the service' }
+  const folder = project(`esbuild ${format}`, ['esbuild'], { 'main.mjs': BUNDLED, ...format === 'cjs' ? other : {} })
   const out = format === 'esm' ? 'out.mjs' : 'out.cjs'
   run(folder, 'npx', 'esbuild', 'main.mjs', '--bundle', '--platform=node', `--format=${format}`, '--target=node20',
     '--log-level=error', `--outfile=${out}`)
@@ -188,6 +231,21 @@ const ROWS: { readonly [name: string]: () => void } = {
     '200 404\n'),
   'Deno': () => equal(run(project('deno', ['deno'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/deno', 'run', '-A',
     'main.mjs'), '200 404\n'),
+  'Bun, its node:http': () => equal(run(project('bun http', ['bun'],
+    { 'main.mjs': served(NODE_HTTP[2], NODE_HTTP[3]) }), './node_modules/.bin/bun', 'main.mjs'), EXPECTED),
+  'Deno, its node:http': () => equal(run(project('deno http', ['deno'],
+    { 'main.mjs': served(NODE_HTTP[2], NODE_HTTP[3]) }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'), EXPECTED),
+  'Hono 4 on Bun.serve': () => equal(run(project('hono bun', ['bun', 'hono@4'], { 'main.mjs': foreign(
+    "import { Hono } from 'hono'", `const app = new Hono(); app.get('/', async c => c.text(await answer(c.req.raw)))
+     return Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: app.fetch }).url.href`) }),
+  './node_modules/.bin/bun', 'main.mjs'), FOREIGN),
+  'Deno.serve': () => equal(run(project('deno serve', ['deno'], { 'main.mjs': foreign('',
+    `const server = Deno.serve({ port: 0, hostname: '127.0.0.1', onListen: () => {} }, async request => new Response(await answer(request)))
+     return 'http://127.0.0.1:' + server.addr.port`) }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'), FOREIGN),
+  'Next, app router': () => {
+    const printed = run(project('next', ['next', 'react', 'react-dom'], NEXT), process.execPath, 'main.mjs')
+    equal(printed.slice(printed.lastIndexOf('\n', printed.length - 2) + 1), EXPECTED)
+  },
   'TypeScript 5.0': () => typeScript('5.0'),
   'TypeScript, newest': () => typeScript('latest')
 }
