@@ -2,7 +2,7 @@
 import type { FileStat } from '../journal/files.ts'
 import type { JournalLocation, Status } from '../journal/journal.ts'
 import type { Issued, ListedToken, ListedUser } from '../store/listed.ts'
-import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
+import type { Entry, EntryChanges, EntryField, EntryFields, EntryRow } from '../store/entry.ts'
 import type { Abilities, GivenGroups } from '../store/users.ts'
 import type { Events } from '../store/events.ts'
 
@@ -86,7 +86,9 @@ interface Operations {
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
   findEntries: [Searched, readonly Listed[]]
-  getEntry: [Id & { command: string | undefined } & Unrecorded, Disclosed<Entry>]
+  /** Shows its secrets, or one field alone, to `command`; without that, none. */
+  getEntry: [Id & { command: string | undefined, field?: EntryField | undefined } & Unrecorded, Disclosed<Entry>]
+  getCode: [Id, Named & { readonly code: string, readonly seconds: number }]
   /** With secrets: ask for `disclose` before they are shown. */
   readEntries: [{ from: number, among: Among }, { readonly found: readonly Entry[], readonly next?: number }]
   addEntry: [EntryFields, Named]

@@ -18,6 +18,10 @@ type Words = { readonly [field: string]: string }
 /** `fault` says what is wrong; undefined: nothing. */
 interface SecretRule {
   readonly prompt: string
+  /** The password unless given. */
+  readonly what?: string
+  /** That takes it from standard input. */
+  readonly flag?: string
   readonly fault?: (secret: string) => string | undefined
 }
 
@@ -151,8 +155,11 @@ export class Terminal {
   get isPerson(): boolean { return this.isInteractive && this.showsResults && !this.#asJson }
 
   /** Throws a `UsageError` if the input is invalid or there is no terminal, an `OperatorError` if cancelled. */
-  async newSecret(fromInput: boolean, { prompt, fault = () => undefined }: SecretRule): Promise<string> {
-    const faultOf = (secret: string): string | undefined => secret === '' ? 'the password is empty' : fault(secret)
+  async newSecret(
+    fromInput: boolean,
+    { prompt, what = 'password', flag = '--password-stdin', fault = () => undefined }: SecretRule
+  ): Promise<string> {
+    const faultOf = (secret: string): string | undefined => secret === '' ? `the ${what} is empty` : fault(secret)
     const { stdin: input, stderr: error } = this.#streams
     if (fromInput && !input.isTTY) {
       const secret = (await this.readText()).replace(/\r?\n$/, '')
@@ -161,7 +168,7 @@ export class Terminal {
       return secret
     }
     if (!this.isInteractive) {
-      throw new UsageError('there is no terminal to ask for the password at; use --password-stdin')
+      throw new UsageError(`there is no terminal to ask for the ${what} at; use ${flag}`)
     }
     const output = new Writable({ write: (_chunk, _encoding, done) => done() })
     const editor = createInterface({ input, output, terminal: true, historySize: 0 })
@@ -176,7 +183,7 @@ export class Terminal {
     try {
       for (;;) {
         const first = await hidden(`${prompt}: `)
-        const why = faultOf(first) ?? (await hidden('again: ') === first ? undefined : 'the two passwords differ')
+        const why = faultOf(first) ?? (await hidden('again: ') === first ? undefined : `the two ${what}s differ`)
         if (why === undefined) return first
         this.note(why)
       }

@@ -101,7 +101,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['entry edit 1 --user=', /^error: --user is empty$/m],
     ['user add a@x --name= --password-stdin', /^error: --name is empty$/m],
     ['user edit a@x --name=', /^error: --name is empty$/m],
-    ['entry get 1 --field x', /--field must be password, system, user, url, notes, group or otp$/m],
+    ['entry get 1 --field x', /--field must be password, system, user, url, notes, group, otp or code$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry list --journal memory',
       /--journal must be a place that this program can reach; only the service reaches its memory$/m]

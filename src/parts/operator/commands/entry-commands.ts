@@ -1,55 +1,29 @@
 /** The commands on entries. */
-import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
+import { counted } from '../../../log.ts'
 import {
-  ENTRY_FIELDS, FIELDS, fieldsOf, OPEN_FIELDS, SECRET_FIELDS, type EntryChanges, type EntryFields
+  ENTRY_FIELDS, FIELDS, fieldsOf, OPEN_FIELDS, SECRET_FIELDS, type EntryFields
 } from '../../../store/entry.ts'
-import { changesIn, operatorIn } from '../../changes.ts'
 import type { State } from '../../../store/state.ts'
+import { changesIn, operatorIn } from '../../changes.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
 import type { Named } from '../../operation.ts'
 import { ENTRY, FIELD_WORDS, findId, idFrom, nameOf, told, UNRECORDED, unrecordedIn, WHICH } from './find-entry.ts'
+import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
 
 /** Stands for a hidden password. */
 export const HIDDEN = '********'
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
 const OPTIONAL_SECRETS = SECRET_FIELDS.filter(field => !FIELDS[field].isRequired)
-const WORDS = Object.values(FIELD_WORDS).join(', ')
-const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
-  [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
-
-const NOTES = { 'notes-stdin': { help: 'take notes from standard input; nothing there clears them' } }
-
-async function givenFields({ flags, terminal }: Context): Promise<EntryChanges> {
-  const empty = OPEN_FIELDS.find(field => FIELDS[field].isRequired && flags[FIELDS[field].flag] === '')
-  if (empty !== undefined) throw new UsageError(`--${FIELDS[empty].flag} is empty`)
-  const given = Object.fromEntries(OPEN_FIELDS.map(field => [field, flags[FIELDS[field].flag]]))
-  if (flags['notes-stdin'] !== true) return given
-  if (flags['password-stdin'] === true) throw new UsageError('--notes-stdin and --password-stdin do not go together')
-  return { ...given, notas: (await terminal.readText()).replace(/\r?\n$/, '') }
-}
-
-const PASSWORD = {
-  'password-stdin': { help: 'take the password from standard input, but for a line end after it' },
-  generate: { help: 'generate a password of 20 characters' }
-}
+/** For `--field`; made of a secret, and no field. */
+const CODE = 'code'
+const WORDS = [...Object.values(FIELD_WORDS), CODE]
 const CLIP = {
   clip: { help: 'put it into the clipboard of the terminal (OSC 52), and clear that after 45 seconds' }
 }
-const GENERATED_CHARACTERS = 20
 const CLEAR_AFTER_SECONDS = 45
-/** Without look-alikes such as l and 1. */
-const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
-
-/** `what` has the password. */
-async function passwordOf({ flags, terminal }: Context, what: string): Promise<string> {
-  const isGiven = flags['password-stdin'] === true
-  if (flags['generate'] !== true) return terminal.newSecret(isGiven, { prompt: `password of ${what}` })
-  if (isGiven) throw new UsageError('--generate and --password-stdin do not go together; leave one of them out')
-  return Array.from({ length: GENERATED_CHARACTERS }, () => LETTERS[randomInt(LETTERS.length)]).join('')
-}
 
 /** Null: anybody, in the open configuration. */
 export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
@@ -99,14 +73,16 @@ async function get(context: Context): Promise<void> {
   const { flags, terminal } = context
   const isCopied = clips(context)
   const field = flags['field'] ?? (isCopied ? 'password' : undefined)
+  if (field === CODE) return code(context, isCopied)
   const name = ENTRY_FIELDS.find(one => one === field || FIELD_WORDS[one] === field)
   if (field !== undefined && name === undefined) {
-    throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
+    throw new UsageError(`--field must be ${eitherOf(WORDS)}`)
   }
   const reveals = name === undefined ? flags['reveal'] === true : SECRET_FIELDS.includes(name)
   const id = await findId(context, 'active', 'shows')
   const command = reveals ? 'entry get' : undefined
-  const entry = told(context, await context.store.ask('getEntry', { id, command, ...unrecordedIn(context) }))
+  const wanted = { id, command, field: name, ...unrecordedIn(context) }
+  const entry = told(context, await context.store.ask('getEntry', wanted))
   await context.store.close()
   if (name !== undefined && isCopied) return copy(context, entry, name, entry[name] ?? '')
   if (name !== undefined) {
@@ -116,6 +92,17 @@ async function get(context: Context): Promise<void> {
   const lines = [...OPEN_FIELDS, ...SECRET_FIELDS].filter(field => entry[field] !== undefined)
     .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
   terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
+}
+
+/** Nothing is recorded: a code tells no secret. */
+async function code(context: Context, isCopied: boolean): Promise<void> {
+  const { store, terminal } = context
+  const id = await findId(context, 'active', 'shows')
+  const found = await store.ask('getCode', { id })
+  await store.close()
+  if (isCopied) return copy(context, found, CODE, found.code)
+  terminal.showText(found, found.code)
+  if (context.flags['json'] !== true) terminal.note(`valid for ${counted(found.seconds, 'second')}`)
 }
 
 async function change(
@@ -149,21 +136,23 @@ async function add(context: Context): Promise<void> {
     throw new UsageError(`give ${flags.join(' and ')}`)
   }
   const password = await passwordOf(context, 'the new entry')
+  const otp = await otpOf(context, 'the new entry')
   await put(context, 'created', password, () =>
-    context.store.ask('addEntry', { ...given, password } as EntryFields))
+    context.store.ask('addEntry', { ...given, password, ...otp } as EntryFields))
 }
 
 /** Without a flag, the password changes. */
 async function edit(context: Context): Promise<void> {
   const { flags, store } = context
   const given = await givenFields(context)
-  const setsPassword = ENTRY_FIELDS.every(field => given[field] === undefined) ||
+  const setsPassword = (ENTRY_FIELDS.every(field => given[field] === undefined) && flags['otp'] !== true) ||
     ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
   const id = await findId(context, 'active', 'changes')
   const { found } = await store.ask('getEntry', { id, command: undefined }) // before a password is typed
   await store.close() // a service may start while it is
   const password = setsPassword ? await passwordOf(context, nameOf(found)) : undefined
-  await put(context, 'changed', password, () => store.ask('editEntry', { id, ...given, password }))
+  const otp = await otpOf(context, nameOf(found))
+  await put(context, 'changed', password, () => store.ask('editEntry', { id, ...given, password, ...otp }))
 }
 
 async function history(context: Context): Promise<void> {
@@ -216,13 +205,17 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'entry get', positionals: ENTRY,
-    options: { ...WHICH, field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP, ...UNRECORDED },
+    options: {
+      ...WHICH, field: { value: 'F', help: `print this alone: ${WORDS.join(', ')}` }, ...REVEAL, ...CLIP, ...UNRECORDED
+    },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
-    examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
+    examples: [
+      'entry get github', 'entry get 3 --clip', 'entry get 3 --field password', 'entry get github --field code'
+    ],
     run: get
   },
   {
-    name: 'entry add', options: { ...FIELD_FLAGS, ...NOTES, ...PASSWORD, ...REVEAL, ...CLIP },
+    name: 'entry add', options: { ...FIELD_FLAGS, ...PASSWORD, ...REVEAL, ...CLIP },
     help: 'makes an entry, whose password it asks for or generates',
     examples: ['entry add --system github --user ana', 'entry add --system github --user ana --generate --clip'],
     run: add
@@ -230,11 +223,13 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry edit', positionals: ENTRY,
     options: {
-      ...WHICH, ...FIELD_FLAGS, ...NOTES,
+      ...WHICH, ...FIELD_FLAGS,
       password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD, ...REVEAL, ...CLIP
     },
-    help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',
-    examples: ['entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate --reveal'],
+    help: 'changes an entry: its password, which it asks for or generates, unless another field is given',
+    examples: [
+      'entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate --reveal', 'entry edit 3 --otp'
+    ],
     run: edit
   },
   {

@@ -8,9 +8,12 @@ import {
 } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
-import { CREATE_SHAPE, OPEN_FIELDS, SECRET_FIELDS, UPDATE_SHAPE, type Entry } from '../../../store/entry.ts'
+import {
+  CREATE_SHAPE, ENTRY_FIELDS, OPEN_FIELDS, SECRET_FIELDS, UPDATE_SHAPE, type Entry
+} from '../../../store/entry.ts'
 import type { Entries } from '../../../store/entries.ts'
 import type { Commits, Store } from '../../../store/store.ts'
+import { codeAt, otpIn, secondsLeft, stepAt } from '../../../store/totp.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../store/validate.ts'
 import { OperatorError } from '../../../command.ts'
 import type {
@@ -159,12 +162,25 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     }
   },
   getEntry: {
-    shape: { id, command, mayBeUnrecorded },
-    run: async (call, { id, command, mayBeUnrecorded }) => {
+    shape: { id, command, field: optional(oneOf(...ENTRY_FIELDS)), mayBeUnrecorded },
+    run: async (call, { id, command, field, mayBeUnrecorded }) => {
+      // Whoever is shown another secret alone does not know the password.
+      const fields = field === undefined || field === 'password' ? undefined : [field]
       const { found, ...rest } = command === undefined ? { found: call.store.state.entries.get(id) }
-        : await disclosing(call, { command, entries: 1, id }, mayBeUnrecorded, entries => entries.get(id))
+        : await disclosing(call, { command, entries: 1, id, fields }, mayBeUnrecorded, entries => entries.get(id))
       const entry = assertFound(found, noEntry(id))
-      return { found: command === undefined ? hidden(entry) : entry, ...rest }
+      if (command !== undefined && field === undefined) return { found: entry, ...rest }
+      return { found: { ...hidden(entry), ...command !== undefined && field && { [field]: entry[field] } }, ...rest }
+    }
+  },
+  getCode: {
+    shape: { id },
+    run: ({ store: { state: { entries } } }, { id }) => {
+      const entry = assertFound(entries.get(id), noEntry(id))
+      const { sistema, usuario } = entry
+      const otp = assertFound(otpIn(entry.otp ?? ''), `entry ${id} (${sistema}, ${usuario}) has no one-time code`)
+      const nowMs = Date.now()
+      return { id, sistema, usuario, code: codeAt(otp, stepAt(otp, nowMs)), seconds: secondsLeft(otp, nowMs) }
     }
   },
   readEntries: {
