@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
 import { cutBack as cutOpen, settle as settleOpen } from '../../src/journal/file-journal.ts'
 import { lineAppender } from '../../src/log.ts'
+import { leaveNote } from '../../src/parts/operator/socket/unrecorded.ts'
 import { makeWhole } from '../../src/parts/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
@@ -209,3 +210,15 @@ test('the names of a file that is made whole are durable in the order in which t
   assert.equal(await made({ replaces: disk.stat(path)! }), 'sync createToAppend appendSync rename sync')
 })
 
+test('a note of what was shown unrecorded has a durable name before anything is shown, or is not there', t => {
+  const folder = freshFolder(t)
+  const calls: string[] = []
+  const noted = (sync: () => void): Files => ({
+    ...disk, sync: path => { calls.push(`sync ${path}, which has ${readdirSync(folder).length}`); sync() }
+  })
+  const failing = noted(() => { throw Object.assign(new Error('EIO'), { code: 'EIO' }) })
+  assert.throws(() => leaveNote({ files: failing, folder }, {}), /nothing is shown: it cannot be recorded, .*: EIO$/)
+  assert.deepEqual(readdirSync(folder), [])
+  leaveNote({ files: noted(() => disk.sync(folder)), folder }, { by: 'operator' })
+  assert.deepEqual(calls, Array(2).fill(`sync ${folder}, which has 1`))
+})

@@ -1,5 +1,6 @@
 /** `audit`: who knows which present password, by the journal alone. */
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
@@ -187,5 +188,21 @@ test('a history that is shown beside changes shows nothing that is newer than th
     const count = updated(shown.trim().split('\n').map(line => JSON.parse(line)))
     const before = updated(records.filter(({ seq }) => seq < recorded.seq))
     assert.ok(count > 0 && count <= before, `${count} are shown, of which ${before} were there`)
+  }
+})
+
+test('after a restore it is said that others may know a password, whether the tokens are kept or not', async t => {
+  const folder = await withUsers(t)
+  const { ask, program } = await served(t, folder)
+  await ask('POST', 'createPassword', 'ana@x', { password: 'p', sistema: 's', usuario: 'u' })
+  await program.stop()
+  assert.deepEqual((await audited(folder)).code, 0)
+  const copy = join(freshFolder(t), 'copy')
+  await done(folder, `journal backup ${copy}`)
+  for (const flag of ['', ' --keep-tokens']) {
+    rmSync(join(folder, 'journal.jsonl'))
+    await done(folder, `journal restore ${copy}${flag}`)
+    const { code, rows, report } = await audited(folder)
+    assert.deepEqual([code, rows, Object.values(report.unrecordedBefore)], [1, [[1, 'ana@x', 'set']], [[1]]], flag)
   }
 })

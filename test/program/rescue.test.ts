@@ -145,6 +145,32 @@ test('a key file that is another one by the stop stays, and the keys of the serv
   assert.deepEqual([readFileSync(key, 'utf8'), readFileSync(inFolder(folder, beside!), 'utf8')], [other, right])
 })
 
+test('a key file that lacks an older key by the stop stays, and all keys of the service stand beside it', async t => {
+  const program = await withThree(t)
+  const { folder } = program
+  const key = inFolder(folder, 'journal.key')
+  await done(folder, 'key rotate')
+  assert.equal(await create(program), 200)
+  const both = readFileSync(key, 'utf8')
+  const newest = `${both.trimEnd().split('\n').at(-1)}\n`
+  writeFileSync(key, newest)
+  assert.equal((await program.stop()).code, 0)
+  const beside = readdirSync(folder).find(name => name.startsWith('journal.key.rescued-'))
+  assert.deepEqual([readFileSync(key, 'utf8'), readFileSync(inFolder(folder, beside!), 'utf8')], [newest, both])
+})
+
+test('a rescue whose keys cannot be written does not count: the stop writes the journal and the keys', async t => {
+  const program = await withThree(t)
+  const { folder } = program
+  remove(folder, 'journal.jsonl', 'journal.key')
+  const elsewhere = freshFolder(t)
+  await refused(folder, `journal rescue ${elsewhere}/r --keys ${elsewhere}/missing/keys`, 1, /missing/)
+  assert.equal((await program.stop()).code, 0)
+  assert.equal(rescuedIn(folder).length, 1)
+  await done(folder, `journal restore ${join(folder, rescuedIn(folder)[0]!)}`)
+  assert.equal(await done(folder, 'entry get 3 --field password'), 'SECRET\n')
+})
+
 test('without a service a rescue names restore, then salvage; a restore ends tokens unless they are to be kept', async t => {
   const folder = await initialized(t)
   await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1,

@@ -103,11 +103,14 @@ test('a compaction keeps who knows which password, removed users among them, and
   await updateEntry(store, 7, { password: 'another' }, null) // 8 has the same, and who knew 7 knows it
   await accounts.removeUser('max@x')
   const before = shown(store)
+  const unrecorded = (): unknown => [1, 7].map(id => store.state.knowledge.unrecordedBeforeMs(id))
+  const unrecordedBefore = unrecorded()
+  assert.deepEqual(unrecordedBefore, [wallMs, undefined])
   await compact(store)
-  assert.deepEqual(shown(store), before)
+  assert.deepEqual([shown(store), unrecorded()], [before, unrecordedBefore])
   await store.close()
   store = await open(folder)
-  assert.deepEqual(shown(store), before)
+  assert.deepEqual([shown(store), unrecorded()], [before, unrecordedBefore])
   const { knowledge, users, addresses, deletions } = store.state
   assert.deepEqual(knowledge.knowersOf(8), [{ knower: 'host', how: 'set' }, { knower: 3, how: 'read' },
     { knower: 4, how: 'read' }])

@@ -40,7 +40,7 @@ export async function rescue({ store, terminal, flags, positionals: [file = ''] 
   terminal.show({ path, records, head, entries, keyFile: keyPath ?? running.keyFile }, [
     `${path}: ${records} records, ${entries} entries, head ${head}`,
     ...keyPath === undefined ? [] : [`${keyPath}: the keys, which open it; keep them in another place`],
-    'lost     the former values of entries, and who was shown passwords',
+    'lost     the former values of entries, and who made which change',
     `next     stop the service, move away what is left of ${running.path}, journal restore ${path}` +
       `${keyPath === undefined ? '' : ` with ${keyPath} in the place of ${running.keyFile}`}, and start the service`
   ])
