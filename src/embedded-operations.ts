@@ -9,6 +9,7 @@ import {
   type EntryField, type EntryFields
 } from './store/entry.ts'
 import { HOST } from './store/knowledge.ts'
+import { vouchedUser } from './store/logins.ts'
 import type { Store } from './store/store.ts'
 import { mayCall, sees, sessionFor, type AskedAbilities, type Session } from './store/users.ts'
 import { shaped } from './store/validate.ts'
@@ -173,7 +174,7 @@ async function begin(
   await catchUp()
   if (by === undefined) return undefined
   if (isOpen) throw new Failure('setting-invalid', 'by needs users, so it needs auth: \'bearer\'')
-  const user = typeof by === 'string' ? store.state.userOf(by) : undefined
+  const user = typeof by === 'string' ? vouchedUser(store.state, by) : undefined
   if (user === undefined) throw new Failure('user-unknown', String(by))
   if (user.isLocked === true) throw new Failure('user-unknown', `${by} was locked by a salvage`)
   const session = sessionFor(user)

@@ -4,6 +4,8 @@ import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
 import { admin } from '../support/admin.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
+import { event } from '../../src/store/events.ts'
+import { fileStore } from '../support/stores.ts'
 
 const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }
 const SECRET = 'a long password 1'
@@ -88,6 +90,22 @@ test('the abilities and groups of a user apply to everything that is done for th
   assert.deepEqual([Object.keys(code!), await service.oneTimeCode(2)], [['code', 'seconds'], undefined])
   await service.accounts.removeUser(BEA)
   assert.equal(await codeOf(service.listEntries(bea)), 'user-unknown')
+})
+
+test('a user is found by the very letters of the address, but for the case of A to Z; a locked one is not', async t => {
+  const dataDir = freshFolder(t)
+  const store = await fileStore(dataDir)
+  for (const email of [ANA, 'kim@example.org', 'ünal@example.org']) {
+    await store.accounts.addUser(email, undefined, ['*'], null)
+  }
+  await store.commitAlone(() => [[event('password.changed', null, { id: 1, isLocked: true })], undefined])
+  await store.close()
+  const service = await openService({ dataDir, auth: 'bearer', page: false })
+  atEnd(t, () => service.close())
+  for (const [by, code] of [
+    ['kim@example.org', 'done'], ['KIM@Example.org', 'done'], ['\u212aim@example.org', 'user-unknown'],
+    ['ünal@example.org', 'done'], ['ÜNAL@example.org', 'user-unknown'], [ANA, 'user-unknown']
+  ] as const) assert.equal(await codeOf(service.listPassword({ by })), code, by)
 })
 
 test('a move to another group takes the ability to delete', async t => {

@@ -267,6 +267,8 @@ export async function salvageAndCheck(
   const given = newestId(source.records)
   if (!mayLoseNewestIds) assert.ok(state.entries.size >= given, `id ${state.entries.size + 1} would be given again`)
   const last = stateOf(source.records)
+  const free = [...state.users.values()].filter(user => user.isRemoved !== true && user.isLocked !== true)
+  assert.ok(made.losses.length === 0 || free.length === 0, 'a user could log in, by a password or by a proxy')
   checkAccess(state, last, source, expected.length === source.lines.length && made.losses.length === 0)
   if (!mayLoseNewestIds) {
     const users = last.users.size

@@ -110,7 +110,7 @@ inBrowser('a service without users says how the first one is made', CHROMIUM, as
   assert.match(await textOf(browser, '#no-users'), /Todavía no hay usuarios[^]*admin user add EMAIL/)
 })
 
-inBrowser('whom the host vouches for is logged in when the page is opened, and after a logout only by a button', CHROMIUM, async t => {
+inBrowser('whom the host vouches for is logged in when the page is opened, and after a logout only by a button', EVERYWHERE, async t => {
   const { service, url, state } = await vouchingHost(t)
   const browser = await openPage(t, url)
   await browser.until("return /0 entradas|no hay|Todav/.test(document.body.innerText) && " +
