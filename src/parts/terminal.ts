@@ -235,10 +235,19 @@ export class Terminal {
 
 type Row = { readonly [name: string]: unknown }
 
+const NO_ITEM = 'none'
+
+/** A list that reads as one of the words is in quotation marks. */
+function named(list: readonly string[], words: readonly (string | undefined)[]): string {
+  if (list.length === 0) return NO_ITEM
+  const text = list.join(',')
+  return words.includes(text.replace(/^"+|"+$/g, '')) ? `"${text}"` : text
+}
+
 /** `room` is 0 if the terminal does not know its width. */
 function table(items: readonly object[], room: number, words: Words, absent: Words = {}): string[] {
   const cell = (value: unknown, name: string): string =>
-    visible(Array.isArray(value) ? value.join(',') || 'none' : String(value ?? absent[name] ?? '-'))
+    visible(Array.isArray(value) ? named(value, [NO_ITEM, absent[name]]) : String(value ?? absent[name] ?? '-'))
   // Columns in the order of the fullest row.
   const fields = items.map(item => Object.keys(item)).sort((a, b) => b.length - a.length)
   const names = [...new Set(fields.flat())]

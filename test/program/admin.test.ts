@@ -342,6 +342,21 @@ test('who changed something is the account that ran the command, also behind sud
   assert.match(await done(folder, 'journal verify'), /^entries 1 /m)
 })
 
+test('a group whose name is what a list says of all or of none is told from that', async t => {
+  const folder = await initialized(t)
+  const given = [[], ['--groups='], ['--groups', 'all'], ['--groups', 'none'], ['--groups', '"all"'],
+    ['--groups', 'all,none'], ['--groups', 'Web']]
+  for (const [i, groups] of given.entries()) {
+    const words = ['user', 'add', `u${i}@x`, '--password-stdin', ...groups].join(' ')
+    assert.equal((await admin(folder, words, 'a long password of one')).code, 0)
+  }
+  const rows = (await done(folder, 'user list')).trimEnd().split('\n')
+  const column = rows[0]!.indexOf('GROUPS')
+  assert.deepEqual(rows.slice(1).map(row => row.slice(column).split(/ {2,}/)[0]!.trim()),
+    ['all', 'none', '"all"', '"none"', '""all""', 'all,none', 'Web'])
+  assert.match(await done(folder, 'user add v@x --password-stdin --groups=', 'a long password of one'), /in no group$/m)
+})
+
 test('users and tokens have groups: given, listed, changed, all again; a name that nobody has yet is said', async t => {
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })

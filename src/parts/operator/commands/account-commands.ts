@@ -88,6 +88,10 @@ function knownLine(email: string, knows: number): readonly string[] {
   return [`${email} knows ${counted(knows, 'present password')}: entry list --exposed lists what is to be changed`]
 }
 
+function inGroups(groups: readonly string[]): string {
+  return groups.length === 0 ? 'in no group' : `in the groups: ${groups.join(', ')}`
+}
+
 /** What a row without groups means. */
 const ALL = { groups: 'all' }
 
@@ -146,8 +150,8 @@ export const COMMANDS: readonly Command[] = [
       const password = isWithout ? undefined : await newPassword(context, false)
       const user = await context.store.ask('addUser', { email, ...given, password })
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
-      const where = user.groups === undefined ? '' : `, in the groups: ${user.groups.join(', ') || 'none'}`
-      terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}${where}`)
+      const where = user.groups === undefined ? [] : [inGroups(user.groups)]
+      terminal.show(user, [`${user.email}: added as user ${user.id}, who may do: ${may}`, ...where].join(', '))
       noteNew(context, user)
     }
   },
