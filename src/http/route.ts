@@ -1,6 +1,7 @@
 /** Routes, and the router that finds them. */
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../errors.ts'
+import { idIn } from '../store/entry.ts'
 import type { Asked, AskedAbilities, Session } from '../store/users.ts'
 import type { Shape, Shaped } from '../store/validate.ts'
 import type { Head } from './head.ts'
@@ -120,7 +121,7 @@ export class Router {
 function idInPath(segment: string): number {
   try {
     const text = segment.includes('%') ? decodeURIComponent(segment) : segment
-    return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0
+    return idIn(text)
   } catch {
     return 0
   }

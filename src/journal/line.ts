@@ -58,6 +58,17 @@ export function parseLine(text: string): Line | undefined {
   }
 }
 
+const LINE_FEED = 0x0a
+
+/** Where the lines are that are ended, from `start` to before `end`, without their line feeds. */
+export function * endedLines(
+  text: string | Buffer
+): Generator<{ readonly start: number, readonly end: number }, void, void> {
+  const lineFeed = (from: number): number =>
+    typeof text === 'string' ? text.indexOf('\n', from) : text.indexOf(LINE_FEED, from)
+  for (let start = 0, end = lineFeed(0); end >= 0; start = end + 1, end = lineFeed(start)) yield { start, end }
+}
+
 export function startsWrite(line: Line): boolean { return (line.sealed[0]! & STARTS_WRITE) !== 0 }
 
 /** The hash that the line must have. */

@@ -5,10 +5,10 @@ import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { piecesOf, type Files } from './files.ts'
 import { REWRITTEN, WHOLE, type End, type JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
-import { FIRST_HASH, isChained, isOfNewerForm, openLine, parseLine, startsWrite, type Line } from './line.ts'
+import {
+  endedLines, FIRST_HASH, isChained, isOfNewerForm, openLine, parseLine, startsWrite, type Line
+} from './line.ts'
 import { tornFault } from './torn.ts'
-
-const LINE_FEED = 0x0a
 
 /** Bytes after the whole lines are the torn tail. */
 export interface Recovered extends End {
@@ -141,8 +141,8 @@ function linesOf(
 ): { readonly lines: readonly Line[], readonly bytes: number, readonly isMalformed: boolean } {
   const lines: Line[] = []
   let bytes = 0
-  for (let end = unread.indexOf(LINE_FEED); end >= 0; end = unread.indexOf(LINE_FEED, bytes)) {
-    const line = parseLine(unread.toString('latin1', bytes, end))
+  for (const { start, end } of endedLines(unread)) {
+    const line = parseLine(unread.toString('latin1', start, end))
     if (line === undefined) return { lines, bytes, isMalformed: true }
     lines.push(line)
     bytes = end + 1

@@ -6,7 +6,7 @@
  * torn, unless damage left exactly what a crash would have left of the last write.
  */
 import { BLOCK_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
-import { parseLine, startsWrite } from './line.ts'
+import { endedLines, parseLine, startsWrite } from './line.ts'
 
 /** Offsets in the file, in bytes, of its first byte and behind its last one. */
 interface Place { readonly start: number, readonly end: number }
@@ -79,7 +79,8 @@ function lacksBlock({ start, end, zeros }: Tail): string | undefined {
  * of a malformed line.
  */
 function hasOtherWrite(tail: Tail): string | undefined {
-  for (const { text } of endedLines(tail)) {
+  for (const { start, end } of endedLines(tail.text)) {
+    const text = tail.text.slice(start, end)
     const line = parseLine(text.slice(Math.max(0, text.lastIndexOf('{"seq":'))))
     if (line !== undefined && startsWrite(line)) return 'another write follows it'
   }
@@ -89,9 +90,10 @@ function hasOtherWrite(tail: Tail): string | undefined {
 /** Rule 5. */
 function hasEndedLine(tail: Tail): string | undefined {
   const lost = tail.zeros.filter(run => isLostSectors(run, tail))
-  for (const { start, end, text } of endedLines(tail)) {
-    const isLost = lost.some(run => run.start >= start && run.end <= end)
-    if (!isLost && parseLine(text) === undefined) return 'a line of it is ended, and no sector of that is lost'
+  for (const { start, end } of endedLines(tail.text)) {
+    const isLost = lost.some(run => run.start >= tail.start + start && run.end <= tail.start + end)
+    if (isLost || parseLine(tail.text.slice(start, end)) !== undefined) continue
+    return 'a line of it is ended, and no sector of that is lost'
   }
   return undefined
 }
@@ -100,11 +102,4 @@ function hasEndedLine(tail: Tail): string | undefined {
 function isLostSectors(run: Place, tail: Tail): boolean {
   return (run.start === tail.start || run.start % SECTOR_BYTES === 0) &&
     (run.end === tail.end || run.end % SECTOR_BYTES === 0)
-}
-
-/** Without their line feeds. */
-function * endedLines({ text, start }: Tail): Generator<Place & { readonly text: string }, void, void> {
-  for (let at = 0, end = text.indexOf('\n'); end >= 0; at = end + 1, end = text.indexOf('\n', at)) {
-    yield { start: start + at, end: start + end, text: text.slice(at, end) }
-  }
 }

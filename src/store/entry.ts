@@ -77,6 +77,9 @@ export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   }
 }
 
+/** An id without sign and leading zeros; 0, which no entry has, for any other text. */
+export function idIn(text: string): number { return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0 }
+
 /** A change of an entry; missing fields stay as they are. */
 export type EntryChanges = { readonly [F in EntryField]?: string | undefined }
 

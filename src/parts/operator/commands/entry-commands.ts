@@ -9,7 +9,7 @@ import type { State } from '../../../store/state.ts'
 import { changesIn, operatorIn } from '../../changes.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
 import type { Named } from '../../operation.ts'
-import { ENTRY, FIELD_WORDS, findId, idFrom, nameOf, told, UNRECORDED, unrecordedIn, WHICH } from './find-entry.ts'
+import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, told, UNRECORDED, unrecordedIn, WHICH } from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
 
 /** Stands for a hidden password. */
@@ -179,7 +179,7 @@ async function history(context: Context): Promise<void> {
 
 async function purge(context: Context): Promise<void> {
   const { flags, positionals, terminal, store } = context
-  const id = idFrom(positionals[0]!)
+  const id = givenId(positionals[0]!)
   const { found } = await store.ask('getEntry', { id, command: undefined })
   await store.close() // nobody waits for the lock meanwhile
   const what = `This permanently deletes ${nameOf(found)}. Its id is never given again.`

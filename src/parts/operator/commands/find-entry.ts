@@ -1,5 +1,5 @@
 /** Finds the entry that a command names. */
-import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
+import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../store/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../../command.ts'
 import { folded } from '../../terminal.ts'
 import type { Among, Disclosed, Listed, Result } from '../../operation.ts'
@@ -7,8 +7,6 @@ import type { Among, Disclosed, Listed, Result } from '../../operation.ts'
 /** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } =
   Object.fromEntries(ENTRY_FIELDS.map(field => [field, FIELDS[field].flag]))
-
-const ID = /^[1-9][0-9]{0,14}$/
 
 export const UNRECORDED: { readonly unrecorded: Option } = {
   unrecorded: { help: 'show it even if that cannot be recorded; audit says then that others may know' }
@@ -52,7 +50,7 @@ export async function findId(context: Context, among: Among, use: Use): Promise<
   if (word !== undefined && system !== undefined) throw new UsageError('give either ENTRY or --of-system NAME')
   if (word !== undefined && /^\d+$/.test(word)) {
     if (user !== undefined) throw new UsageError('--of-user goes with the name of a system, not with an id')
-    return idFrom(word)
+    return givenId(word)
   }
   const text = system ?? word ?? ''
   if (text === '') throw new UsageError(MISSING)
@@ -88,7 +86,8 @@ export function nameOf({ id, sistema = '', usuario = '' }: Pick<Listed, 'id' | '
 }
 
 /** Throws a `UsageError`. */
-export function idFrom(word: string): number {
-  if (!ID.test(word)) throw new UsageError(NO_ID)
-  return Number(word)
+export function givenId(word: string): number {
+  const id = idIn(word)
+  if (id === 0) throw new UsageError(NO_ID)
+  return id
 }

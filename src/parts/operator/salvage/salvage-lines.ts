@@ -2,10 +2,9 @@
 import { Buffer } from 'node:buffer'
 import { systemCode } from '../../../errors.ts'
 import type { Descriptor, Files } from '../../../journal/files.ts'
-import { FIRST_HASH, parseLine, type Line } from '../../../journal/line.ts'
+import { endedLines, FIRST_HASH, parseLine, type Line } from '../../../journal/line.ts'
 import { MAX_LINE_BYTES, READ_CHUNK_BYTES, SECTOR_BYTES } from '../../../limits.ts'
 
-const LINE_FEED = 0x0a
 const START = '{"seq":'
 const REMAINS = new RegExp('\\{"seq":[1-9][0-9]{0,15},"time":"[^"]{24}","type":"[a-z]+\\.[a-z]+","by":' +
   '([^"]{1,17},"key":"[0-9a-f]{8}","sealed":")?|"hash":"([0-9a-f]{64})"\\}', 'g')
@@ -30,12 +29,12 @@ export function * remainsOf(
   let held = '' // since the last line feed, from `at` on
   for (const read of chunksOf(files, path, unreadable)) {
     let start = 0
-    for (let end = read.indexOf(LINE_FEED); end >= 0; end = read.indexOf(LINE_FEED, start)) {
-      held += read.toString('latin1', start, end)
+    for (const line of endedLines(read)) {
+      held += read.toString('latin1', line.start, line.end)
       yield * remainsIn(held, at)
       at += held.length + 1
       held = ''
-      start = end + 1
+      start = line.end + 1
     }
     held += read.toString('latin1', start)
     if (held.length <= MAX_LINE_BYTES) continue

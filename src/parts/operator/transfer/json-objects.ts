@@ -1,6 +1,7 @@
 /** JSON objects, each in a line, or items of a list. */
 import { Buffer } from 'node:buffer'
 import { parseJson, type Json, type JsonObject, type Parsed } from '../../../http/json.ts'
+import { endedLines } from '../../../journal/line.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../../limits.ts'
 import { OperatorError } from '../../../command.ts'
 
@@ -9,8 +10,6 @@ export interface Numbered {
   readonly line: number
   readonly object: JsonObject
 }
-
-const LINE_FEED = 0x0a
 
 /** Undefined if it does not begin as JSON. Throws an `OperatorError` with line and byte. */
 export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable<Numbered> | undefined {
@@ -40,12 +39,12 @@ function * objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
 }
 
 function * linesIn(bytes: Buffer): Generator<{ readonly line: number, readonly text: Buffer }, void, void> {
-  for (let at = 0, line = 1; at < bytes.length; line++) {
-    const found = bytes.indexOf(LINE_FEED, at)
-    const end = found < 0 ? bytes.length : found
-    const text = bytes.subarray(at, end)
+  let line = 0
+  const all = bytes.toString('latin1', bytes.length - 1) === '\n' ? bytes : Buffer.concat([bytes, Buffer.from('\n')])
+  for (const { start, end } of endedLines(all)) {
+    line++
+    const text = bytes.subarray(start, end)
     if (text.some(byte => ![0x20, 0x09, 0x0d].includes(byte))) yield { line, text }
-    at = end + 1
   }
 }
 
