@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { DurableJournal } from '../../src/journal/journal.ts'
+import { historyRoutes } from '../../src/parts/extra/history-routes.ts'
 import { historyReader, type Change } from '../../src/parts/extra/history.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { forOperator } from '../../src/parts/operator/socket/operator-changes.ts'
@@ -118,6 +119,19 @@ test('one history is read at a time, and others are answered meanwhile', async t
   assert.deepEqual([first!.status, second!.status, get!.status], [200, 503, 200])
   assert.equal(second!.headers.get('retry-after'), '1')
   assert.equal(order.at(-1), 0)
+})
+
+test('a former value is not answered to whom its entry goes out of sight while it is looked up', async t => {
+  const { service: { store } } = await filled(t)
+  await updateEntry(store, 1, { grupo: 'a' }, null)
+  const { handle } = historyRoutes(store, store.journal as DurableJournal)
+    .find(({ operation }) => operation === 'formerPassword')!
+  const call = { id: 1, version: 2, session: { user: 1, groups: ['a'] } } as never
+  assert.equal((await handle(call)).status, 200)
+  const looking = handle(call)
+  const data = { id: 1, grupo: 'b' }
+  store.state.apply({ seq: 0, time: store.state.recorded, type: 'fields.updated', by: null, data })
+  assert.equal((await looking).status, 404)
 })
 
 test('each asks for an ability of its own, and counts against the rate limit', async t => {

@@ -14,6 +14,8 @@ import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/stores.ts'
+import { disk } from '../../src/journal/files.ts'
+import { assertNotPacked } from '../../src/parts/operator/commands/journal-files.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
 const JOURNAL = 'journal.jsonl'
@@ -64,6 +66,22 @@ test('a restore replaces the empty journal that init has made, and none with a r
   const packed = join(freshFolder(t), 'copy.jsonl.gz')
   writeFileSync(packed, gzipSync(readFileSync(copy)))
   await refused(folder, `journal restore ${packed}`, 1, /is not a journal: gzip; unpack it first/)
+})
+
+test('a packed copy is named by its format, which its first bytes tell', t => {
+  const beginnings: readonly (readonly [format: string, bytes: string | Buffer])[] = [
+    ['gzip', gzipSync('x')], ['zstd', '\x28\xb5\x2f\xfd\x04\x58\x09\x00'], ['xz', '\xfd7zXZ\x00\x00\x04'],
+    ['bzip2', 'BZh91AY&'], ['zip', 'PK\x03\x04\x14\x00\x00\x00'], ['age', 'age-encryption.org/v1\n']
+  ]
+  const path = join(freshFolder(t), 'copy')
+  for (const [format, bytes] of beginnings) {
+    writeFileSync(path, bytes, 'latin1')
+    assert.throws(() => assertNotPacked(disk, path), { message: `${path} is not a journal: ${format}; unpack it first` })
+  }
+  for (const text of ['', '{"seq":1,', 'BZ', '(']) {
+    writeFileSync(path, text)
+    assertNotPacked(disk, path)
+  }
 })
 
 test('a restore refuses a copy without a record, and one whose name is that of a leftover which it removes', async t => {
