@@ -14,6 +14,8 @@ export class EqualPasswords {
   readonly #numbers: number[] = []
   /** By positive number: its only id, or several. */
   readonly #ids = new Map<number, number | Shared>()
+  /** Positive numbers that several entries have. */
+  readonly #shared = new Set<number>()
   /** By positive number: users who know it, from any entry, and may not be told every password. */
   readonly #knowers = new Map<number, readonly number[]>()
   /** Numbers that count otherwise now for other entries, too. */
@@ -70,11 +72,11 @@ export class EqualPasswords {
     const now = `${this.#exposure.tellings} ${this.#exposure.rights}`
     const isSame = now === this.#known
     this.#known = now
-    for (const number of isSame ? [...this.#changed] : this.#ids.keys()) {
+    const all = [...this.#shared, ...this.#exposure.formerNumbers(), ...this.#knowers.keys()]
+    for (const number of new Set(isSame ? this.#changed : all)) {
       const found = this.#ids.get(number)
       const ids = typeof found === 'object' ? found.ids : []
-      const isKnown = typeof found === 'object' || (found !== undefined && this.#exposure.isFormer(number))
-      const knowers = isKnown ? this.#exposure.confinedKnowers(number, ids) : []
+      const knowers = found === undefined ? [] : this.#exposure.confinedKnowers(number, ids)
       const before = this.#knowers.get(number) ?? []
       if (knowers.join() !== before.join()) this.#changed.add(number)
       if (knowers.length === 0) this.#knowers.delete(number)
@@ -99,6 +101,7 @@ export class EqualPasswords {
       return void this.#ids.set(number, id)
     }
     this.#changed.add(number)
+    this.#shared.add(number)
     const shared = typeof found === 'object' ? found
       : { ids: new Set([found]), active: Number(this.#numbers[found]! > 0) }
     shared.ids.add(id)
@@ -112,6 +115,8 @@ export class EqualPasswords {
     this.#changed.add(number)
     shared.ids.delete(id)
     shared.active -= Number(wasActive)
-    if (shared.ids.size === 1) this.#ids.set(number, [...shared.ids][0]!)
+    if (shared.ids.size > 1) return
+    this.#ids.set(number, [...shared.ids][0]!)
+    this.#shared.delete(number)
   }
 }

@@ -21,7 +21,7 @@ export class Exposure {
   /** Another number after each change of what users may do. */
   get rights(): number { return this.#state.rights }
 
-  /** Another number after each password that was told. */
+  /** Another number after each password that was told, or that an entry has lost. */
   get tellings(): number { return this.#state.knowledge.tellings }
 
   /** Users, removed ones too, who may be told no password of the group's entries. */
@@ -57,6 +57,8 @@ export class Exposure {
 
   /** Whether somebody knows the password from an entry that had it. */
   isFormer(number: number): boolean { return this.#state.knowledge.former.of(number).size > 0 }
+
+  formerNumbers(): Iterable<number> { return this.#state.knowledge.former.numbers() }
 }
 
 /** `equal`: from another entry that has, or had, the same password. */

@@ -32,6 +32,8 @@ export class FormerKnowers {
     if (this.#knowers.size > this.#most) this.#drop()
   }
 
+  numbers(): Iterable<number> { return this.#knowers.keys() }
+
   of(number: number): ReadonlySet<Knower> { return this.#knowers.get(number) ?? NOBODY }
 
   kept(): readonly KeptFormer[] {

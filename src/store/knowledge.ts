@@ -47,7 +47,6 @@ export interface Listable {
 }
 
 interface Known {
-  /** From 1. */
   readonly place: number
   /** What was told by itself. */
   readonly told: IdSet
@@ -87,7 +86,7 @@ export class Knowledge implements KnowledgeTable {
   /** The ids of the last changes, by count modulo `MAX_RECENT`. */
   #recent: number[] = Array.from({ length: MAX_RECENT }, () => 0)
   #unrecordedBeforeMs: number | undefined
-  /** Another number after each password that was told. */
+  /** Another number after each password that was told, or that an entry has lost. */
   tellings = 0
   recording: Recording
   /** An operator was told something, and no record says so yet. */
@@ -255,6 +254,7 @@ export class Knowledge implements KnowledgeTable {
 
   /** The entry has this password no more. */
   #leave(id: number, former: string): void {
+    this.tellings++
     const knowers = [...this.#knowers].filter(([, known]) => this.#has(known, id))
     this.former.add(former, knowers.map(([knower]) => knower))
     for (const [, { told }] of knowers) told.delete(id)

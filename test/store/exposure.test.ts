@@ -9,6 +9,7 @@ import { event } from '../../src/store/events.ts'
 import { Exposure, whoKnows } from '../../src/store/exposure.ts'
 import { listingOf, type ListForm } from '../../src/store/listing.ts'
 import type { Tells } from '../../src/store/knowledge.ts'
+import { sessionFor } from '../../src/store/users.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
 import type { FullStore } from '../support/stores.ts'
 
@@ -109,6 +110,16 @@ test('who knows a password from an entry that has another one now still knows it
   assert.deepEqual([await exposed('reused exposed'), countKnown(state, 2)], [[], 0])
   await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
   assert.deepEqual(await exposed('reused exposed'), [[4, 1]], 'one that comes later, too')
+})
+
+test('who knew a password that an entry had between two lists counts, too', async () => {
+  const { store, exposed } = await counting()
+  const session = sessionFor(store.state.users.get(2)!)
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'a' }, session)
+  await updateEntry(store, 2, { password: 'another' }, session)
+  assert.deepEqual(await exposed('reused exposed'), [[1, 1]])
 })
 
 test('what was read unrecorded from an entry with the same password is said of the other one', async () => {
