@@ -126,7 +126,7 @@ inBrowser('whom the host vouches for is logged in when the page is opened, and a
   state.user = undefined
   await leave(browser)
   await browser.click('#proxy-login')
-  await browser.until("return /cuenta de la empresa/.test(document.body.innerText)")
+  await browser.until("return /Entrar con la empresa/.test(document.body.innerText)")
   assert.deepEqual([state.asked, (await service.accounts.tokens()).length], [3, 0])
   await logIn(browser)
   assert.equal((await service.accounts.tokens()).length, 1, 'a password is enough, too')

@@ -4,7 +4,7 @@ import { confirm, openDialog } from './dialogs.ts'
 import { grow, make, textButton } from './dom.ts'
 import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
-import { CodeField } from './code-field.ts'
+import { CodeField } from './code.ts'
 import { api, entries, rights } from './state.ts'
 import { PasswordField, storedLine } from './password-field.ts'
 

@@ -1,5 +1,5 @@
-/** The history of an entry, and the choice between two versions in a conflict. */
-import type { Change, EntryFields, Stored } from './answers.ts'
+/** The history of an entry, who knows its password, and the choice between two versions in a conflict. */
+import type { Change, EntryFields, Knower, Stored } from './answers.ts'
 import { copySecret } from './copying.ts'
 import { openDialog, tell } from './dialogs.ts'
 import { iconButton, make, textButton } from './dom.ts'
@@ -52,6 +52,32 @@ function formerOf(id: number, version: number, name: Name): readonly HTMLElement
   const copyIt = iconButton('copy', say('copyFormer'), () => void copySecret(read(), copyIt))
   button.ariaLabel = button.title = say('revealFormer')
   return [text, button, copyIt]
+}
+
+/** Asked for when it is opened; it tells no secret. */
+export function knowersOf(id: number, isExposed: boolean): HTMLElement {
+  const list = make('ul')
+  const details = make('details', { id: 'knowers' }, make('summary', {}, say('knownBy')), list)
+  details.addEventListener('toggle', async () => {
+    if (!details.open) return list.replaceChildren()
+    list.replaceChildren(make('li', {}, say('loading')))
+    const answer = await api.whoKnows(id)
+    if (!details.open || !details.isConnected) return
+    if (!answer.ok) return list.replaceChildren(make('li', {}, explained(answer)))
+    const { knows, unrecordedBefore } = answer.value
+    const notes = unrecordedBefore === undefined ? [] : [say('unrecorded', { time: moment(unrecordedBefore) })]
+    if (knows.length === 0) notes.unshift(say('knownByNobody'))
+    list.replaceChildren(...knows.map(knowerOf), ...notes.map(text => make('li', { className: 'hint' }, text)))
+  })
+  details.open = isExposed
+  return details
+}
+
+function knowerOf({ user, operator, how, removed }: Knower): HTMLElement {
+  const name = user?.email ?? (operator === undefined ? say('hostKnows') : say('operatorKnows', { name: operator }))
+  const gone = removed === true ? [make('span', { className: 'gone' }, say('mayNoLonger'))] : []
+  const who = make('bdi', { title: plainText(user?.name ?? '') }, plainText(name))
+  return make('li', {}, who, ` · ${say(`knows_${how}`)} `, ...gone)
 }
 
 /** `back` goes on editing, and loses nothing. */

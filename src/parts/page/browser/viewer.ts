@@ -1,6 +1,5 @@
 /** The dialog that shows an entry; secrets are requested only when they are shown. */
 import { codeOf } from './code.ts'
-import { knowersOf } from './knowers.ts'
 import type { Listed, Operation, Stored } from './answers.ts'
 import { openDialog } from './dialogs.ts'
 import { iconButton, make, textButton } from './dom.ts'
@@ -8,7 +7,7 @@ import { age, moment, say } from './language.ts'
 import { hostIn, plainText, shortened, webAddress } from './plain.ts'
 import { createSecret, linkTo, longText, nameOf, tileOf, type Act, type Secret } from './showing.ts'
 import { rights } from './state.ts'
-import { historyOf } from './versions.ts'
+import { historyOf, knowersOf } from './versions.ts'
 
 /** A longer name is also shown whole below the title. */
 const TITLE_LENGTH = 60
