@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RateLimit, type Verdict } from '../../src/http/rate-limit.ts'
+import { RateLimit, takeBoth, type Verdict } from '../../src/http/rate-limit.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../../src/limits.ts'
 import { heldMiB } from '../support/heap.ts'
 import { randomOf, type Random } from '../support/random.ts'
@@ -136,3 +136,14 @@ function pause(random: Random): number {
 function usedAt(seconds: readonly number[], nowMs: number): number {
   return seconds.filter(second => second > Math.floor(nowMs / 1_000) - 60).length
 }
+
+test('a request counts in both limits, or in neither if one of them is used up; refusals tell the longer wait', () => {
+  const [general, own] = [new RateLimit(2, 10, () => 0), new RateLimit(3, 10, () => 30_000)]
+  const take = (key: string): Verdict => takeBoth(general, key, own, 'address')!
+  assert.deepEqual(['a', 'a', 'a', 'a'].map(key => take(key).allowed), [true, true, false, false])
+  assert.equal(own.peek('address').remaining, 1, 'what the general limit refused')
+  assert.equal(take('b').allowed, true)
+  const { allowed, remaining, retryAfterSeconds } = take('b')
+  assert.deepEqual([allowed, remaining, retryAfterSeconds], [false, 1, 60])
+  assert.equal(general.peek('b').remaining, 1, 'what the own limit refused')
+})

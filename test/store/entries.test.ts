@@ -5,6 +5,8 @@ import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import { entryText, openFieldsOf, type Entry } from '../../src/store/entry.ts'
 import { Entries } from '../../src/store/entries.ts'
 import { PagedList } from '../../src/store/paged-list.ts'
+import { entriesOf } from '../../src/parts/operator/commands/find-entry.ts'
+import { OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
 import { deletedBelow } from '../../src/parts/extra/deleted.ts'
 import { heldMiB } from '../support/heap.ts'
 import { randomOf } from '../support/random.ts'
@@ -117,4 +119,15 @@ test('a page without deleted entries hides none at the edges of the pages beside
       .map(({ id }: { id: number }) => id)
   assert.deepEqual([301, 257, 256, 193, 64, 1].map(found), [[256, 193, 64, 1], [256, 193, 64, 1], [193, 64, 1], [64, 1],
     [1], []])
+})
+
+test('an export reads every entry, wherever its pages end', async () => {
+  for (const large of [1, 2, 3]) {
+    const entries = new Entries()
+    for (let id = 1; id <= 3; id++) entries.set(entry(id, id === large ? 'x'.repeat(2 ** 20) : 'p'))
+    const ask = (name: 'readEntries', body: never): unknown =>
+      OPERATIONS[name].run({ store: { state: { entries } } } as never, body)
+    const found = await entriesOf({ store: { ask } } as never, 'all')
+    assert.deepEqual(found.map(({ id }) => id), [1, 2, 3], `the page ends behind ${large}`)
+  }
 })

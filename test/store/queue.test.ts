@@ -5,6 +5,7 @@ import { Failure } from '../../src/errors.ts'
 import type { EncodedEvent, Journal } from '../../src/journal/journal.ts'
 import { MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../../src/limits.ts'
 import { event } from '../../src/store/events.ts'
+import { CommandQueue, type Queued } from '../../src/store/queue.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command, type JournalObserver } from '../../src/store/store.ts'
 
@@ -229,4 +230,29 @@ test('each append is reported with how long it took and whether it succeeded, on
   await store.commit(() => [[], 'nothing to record'])
   assert.deepEqual(reported.map(([, isMade]) => isMade), [true, true, false, true])
   assert.ok(reported[0]![0] >= 15, `${reported[0]![0]} ms`)
+})
+
+test('commands that are put back hold their bytes again', () => {
+  const queue = new CommandQueue()
+  const half = MAX_COMMIT_QUEUE_BYTES / 2
+  for (let n = 0; n < 2; n++) queue.add({ bytes: half, sinceMs: performance.now() } as Queued)
+  for (let n = 0; n < 3; n++) queue.putBack(queue.take(1))
+  assert.throws(() => { queue.assertRoom(1) }, { code: 'queue-full' })
+  queue.take(1)
+  queue.assertRoom(half)
+  queue.rest()
+})
+
+test('a command that comes while the journal asks for others’ records is not answered on those of before', async () => {
+  const order: string[] = []
+  let late: Promise<unknown> = Promise.resolve()
+  const { store } = queued([async (events, decide) => {
+    late = store.commit(() => [[], 'late']).then(() => order.push('late'))
+    const again = decide()
+    order.push('asked')
+    return again.length === 0 ? events : again
+  }, async events => { order.push('asked again'); return events }])
+  await store.commit(() => [[], 'first']).then(() => order.push('first'))
+  await late
+  assert.deepEqual(order, ['asked', 'first', 'asked again', 'late'])
 })
