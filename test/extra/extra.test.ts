@@ -11,7 +11,7 @@ import { freshStore } from '../support/stores.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
 import { send, startService, within, type Started } from '../support/service.ts'
 import { Accounts } from '../../src/store/accounts.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
 
 const ROUTES = [
   ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
@@ -100,6 +100,13 @@ test('a history names who has created, changed, deleted and restored an entry', 
   const later = await call(t, started.url, 'GET', '/api/historyPassword/1', { token: other })
   assert.deepEqual(later.json.history.map(({ by }: { by: string }) => by), ['#1', '#1', '#1', '#1'],
     'a removed user is a number')
+})
+
+test('who deleted an entry, and when, is kept until it is restored', async t => {
+  const { service: { store } } = await filled(t)
+  assert.deepEqual([...store.state.deletions.keys()], [2])
+  await restoreEntry(store, 2, null)
+  assert.equal(store.state.deletions.size, 0)
 })
 
 test('a journal in memory has no history', async t => {

@@ -7,6 +7,7 @@ import { groupName } from '../../src/store/groups.ts'
 import { sees, type Groups, type Session } from '../../src/store/users.ts'
 import { ANA, PASSWORD, World } from '../support/accounts.ts'
 import { checkState } from '../support/check.ts'
+import { importEntries } from '../support/rewrite.ts'
 import type { FullStore } from '../support/stores.ts'
 
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
@@ -58,6 +59,12 @@ test('names that differ only in case are one: the first spelling stands for entr
   assert.equal(store.state.entries.get(6)?.grupo, 'Web')
   assert.deepEqual((await sessionOf(store, ANA, ['wEB'])).groups, ['Web'])
   assert.equal((await createEntry(world.open(), { ...FIELDS, grupo: 'ops' }, null)).grupo, 'Ops', 'after a restart')
+})
+
+test('spellings of a new group in one import are one', async () => {
+  const store = new World().open()
+  await importEntries(store, ['Ops', 'OPS', 'Web', 'ops'].map(grupo => ({ ...FIELDS, grupo, status: 1 as const })))
+  assert.deepEqual([...store.state.entries.entries()].map(({ grupo }) => grupo), ['Ops', 'Ops', 'Web', 'Ops'])
 })
 
 test('a spelling that was refused does not stand', async () => {
