@@ -8,10 +8,9 @@ import {
   answered, CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type AnsweredEntry as Entry, type EntryChanges,
   type EntryField, type EntryFields
 } from './store/entry.ts'
-import { HOST } from './store/knowledge.ts'
 import { vouchedUser } from './store/logins.ts'
 import type { Store } from './store/store.ts'
-import { mayCall, sees, sessionFor, type AskedAbilities, type Session } from './store/users.ts'
+import { HOST, mayCall, sees, sessionFor, type AskedAbilities, type Session } from './store/users.ts'
 import { shaped } from './store/validate.ts'
 
 /** Options of every operation. */

@@ -3,7 +3,7 @@ import type { FileStat } from '../journal/files.ts'
 import type { JournalLocation, Status } from '../journal/journal.ts'
 import type { Issued, ListedToken, ListedUser } from '../store/listed.ts'
 import type { Entry, EntryChanges, EntryField, EntryFields, EntryRow } from '../store/entry.ts'
-import type { Abilities, GivenGroups } from '../store/users.ts'
+import type { Abilities, GivenGroups } from '../store/account-shapes.ts'
 import type { Events } from '../store/events.ts'
 
 /** An answer that is sent piece by piece. */

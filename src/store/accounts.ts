@@ -2,7 +2,10 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { MAX_WRONG_CODES } from '../limits.ts'
-import { event } from './events.ts'
+import {
+  ADDRESS_SHAPE, assertPassword, CHANGE_SHAPE, TOKEN_SHAPE, type Abilities, type GivenGroups
+} from './account-shapes.ts'
+import { event } from './event.ts'
 import { GroupNames } from './groups.ts'
 import {
   beyondBound, groupsIn, groupsOf, listed, listedTokens, listedUsers, ownSessions, type Issued, type ListedToken,
@@ -13,8 +16,7 @@ import { PasswordHasher } from './passwords.ts'
 import type { State } from './state.ts'
 import type { Commits } from './store.ts'
 import {
-  ADDRESS_SHAPE, ANY_ABILITY, assertPassword, CHANGE_SHAPE, covers, invalid, isExpired, loginBy, sees, TOKEN_SHAPE,
-  tokenId, type Abilities, type Asked, type GivenGroups, type Session, type User
+  ANY_ABILITY, covers, invalid, isExpired, loginBy, sees, tokenId, type Asked, type Session, type User
 } from './users.ts'
 import { addressOf, shaped } from './validate.ts'
 

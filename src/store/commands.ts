@@ -7,7 +7,7 @@ import {
 } from './entry.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { told, type Reader } from './disclosure.ts'
-import { event } from './events.ts'
+import { event } from './event.ts'
 import type { Draft } from './state.ts'
 import type { Commits } from './store.ts'
 import { invalid, sees, type Groups, type Session } from './users.ts'

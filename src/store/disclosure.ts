@@ -2,11 +2,11 @@
 import { Failure } from '../errors.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { MAX_TELLINGS } from '../limits.ts'
-import { event } from './events.ts'
-import { HOST, type Knower, type Tells } from './knowledge.ts'
+import { event } from './event.ts'
+import type { Knower, Tells } from './knowledge.ts'
 import type { Draft } from './state.ts'
 import type { Commits } from './store.ts'
-import { sees, type Session } from './users.ts'
+import { HOST, sees, type Session } from './users.ts'
 
 /** Who is answered: the user of a token, the process of an embedder, or, in the open configuration, nobody by name. */
 export type Reader = Session | typeof HOST | undefined

@@ -1,6 +1,6 @@
 /** The events that a journal may hold, and their effects. */
 import { Failure } from '../errors.ts'
-import type { EncodedEvent, Event } from '../journal/journal.ts'
+import type { Event } from '../journal/journal.ts'
 import type { EntryTable } from './entries.ts'
 import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type EntryChanges, type EntryFields, type EntryRow
@@ -87,10 +87,6 @@ export interface Events extends KnowledgeEvents {
   'journal.rewritten': Events['journal.continued']
   /** Ends a copy of the journal before; `records` precede it. */
   'journal.whole': { readonly records: number }
-}
-
-export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): EncodedEvent {
-  return { type, by, data, json: JSON.stringify(data) }
 }
 
 type Reduce<D> = (tables: Tables, data: D, timeMs: number, by: number | null) => void

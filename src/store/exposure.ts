@@ -1,7 +1,7 @@
 /** Passwords known by users whom no operation may tell them any more, and who knows a password at all. */
-import { HOST, type Knower } from './knowledge.ts'
+import type { Knower } from './knowledge.ts'
 import type { State } from './state.ts'
-import { mayCall, sees, type Asked, type AskedAbilities } from './users.ts'
+import { HOST, mayCall, sees, type Asked, type AskedAbilities } from './users.ts'
 
 /** The operations that answer the password of an active entry. */
 const TELLING = ['getPassword', 'listPassword', 'updatePassword', 'formerPassword']

@@ -1,10 +1,9 @@
 /** The events of what is known, and their effects; `knowledge.…` are kept by a compaction. */
 import type { KeptFormer } from './former-knowers.ts'
-import {
-  HOST, type Kept, type KeptChange, type KeptKnower, type KeptPage, type Knower, type Knowledge, type KnowledgeTable,
-  type List
+import type {
+  Kept, KeptChange, KeptKnower, KeptPage, Knower, Knowledge, KnowledgeTable, List
 } from './knowledge.ts'
-import type { User } from './users.ts'
+import { HOST, type User } from './users.ts'
 
 export interface KnowledgeEvents {
   /** Before the answer: either `ids` or `list`. */

@@ -17,9 +17,6 @@ export type Tells = number | readonly number[] | { readonly list: List }
 /** With tokens, what is told is recorded. */
 export type Recording = 'begun' | 'ended' | undefined
 
-/** The process of an embedder, as a knower. */
-export const HOST = 'host'
-
 /** Stands for all whose reads were not recorded. */
 const UNRECORDED = ''
 

@@ -1,9 +1,6 @@
-/** Users, tokens and sessions (contract §5): what is kept, what it allows, and the rules for what is given. */
+/** Users, tokens and sessions (contract §5): what is kept, and what it allows. */
 import { Failure } from '../errors.ts'
-import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
-import { groupList } from './groups.ts'
-import { newPassword, passwordFault } from './password-rules.ts'
-import { addressOf, email, number, optional, shaped, text, texts, type Rule } from './validate.ts'
+import { addressOf } from './validate.ts'
 
 /** Undefined means all groups; an empty list, none. */
 export type Groups = readonly string[] | undefined
@@ -83,6 +80,9 @@ export function sessionFor({ id, abilities, groups }: User): Session {
   return { user: id, hash: '', token: { user: id, abilities, groups, issued: '', expires: null }, abilities, groups }
 }
 
+/** The process of an embedder, as one who asks without a session. */
+export const HOST = 'host'
+
 export const ANY_ABILITY = '*'
 
 /** Readers of entries may read the list without secrets. */
@@ -118,31 +118,6 @@ export function keptByGroups<T>(make: (groups: readonly string[]) => T): (groups
     if (kept?.names !== names) kept = { names, made: make(groups) }
     return kept.made
   }
-}
-
-type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
-export type Abilities = readonly string[] | undefined
-/** What is given for groups: null for all; undefined for all, too, or for no change. */
-export type GivenGroups = readonly string[] | null | undefined
-
-export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
-const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
-const RIGHTS: ShapeOf<{ name: string | undefined, abilities: Abilities, groups: GivenGroups }> =
-  { name: optional(text), abilities: optional(texts), groups: optional(groupList) }
-export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
-/** Without a password: the user can log in by a trusted proxy alone; so the next. */
-export const LOGIN_SHAPE: ShapeOf<{ email: string, password: string | undefined }> =
-  { email, password: optional(newPassword) }
-export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> =
-  { ...CHANGE_SHAPE, password: optional(newPassword) }
-export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =
-  { ...CHANGE_SHAPE, ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
-
-/** Throws `input-invalid`. */
-export function assertPassword(email: string, password: string): void {
-  shaped(PASSWORD_SHAPE, { email, password })
-  const fault = passwordFault(password, email)
-  if (fault !== undefined) throw invalid('password', fault)
 }
 
 export function invalid(field: string, why: string): Failure {

@@ -18,7 +18,7 @@ import {
 } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
-import { event } from '../../src/store/events.ts'
+import { event } from '../../src/store/event.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const fields = { password: 'p', sistema: 's', usuario: 'u' }

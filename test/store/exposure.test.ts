@@ -5,7 +5,7 @@ import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.
 import { EqualPasswords } from '../../src/store/equal-passwords.ts'
 import { countKnown, exposedEntries } from '../../src/parts/operator/socket/exposed-entries.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
-import { event } from '../../src/store/events.ts'
+import { event } from '../../src/store/event.ts'
 import { Exposure, whoKnows } from '../../src/store/exposure.ts'
 import { listingOf, type ListForm } from '../../src/store/listing.ts'
 import type { Tells } from '../../src/store/knowledge.ts'

@@ -8,7 +8,7 @@ import { FIRST_HASH } from '../../../journal/line.ts'
 import { Failure } from '../../../errors.ts'
 import { counted } from '../../../log.ts'
 import { SECRET_FIELDS } from '../../../store/entry.ts'
-import { event } from '../../../store/events.ts'
+import { event } from '../../../store/event.ts'
 import {
   LossError, OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
 } from '../../../command.ts'

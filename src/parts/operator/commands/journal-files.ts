@@ -4,7 +4,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
 import { isPartOf, locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type EncodedEvent, type JournalRecord } from '../../../journal/journal.ts'
-import { event } from '../../../store/events.ts'
+import { event } from '../../../store/event.ts'
 import {
   OperatorError, UsageError, type Arguments, type Command, type Context, type JournalStatus
 } from '../../../command.ts'

@@ -3,9 +3,9 @@ import { FileJournal } from '../../../journal/file-journal.ts'
 import type { Files } from '../../../journal/files.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, ANY_ABILITY, CHANGE_SHAPE, LOGIN_SHAPE, TOKEN_SHAPE, USER_SHAPE, type AskedAbilities,
-  type GivenGroups
-} from '../../../store/users.ts'
+  ADDRESS_SHAPE, CHANGE_SHAPE, LOGIN_SHAPE, TOKEN_SHAPE, USER_SHAPE, type GivenGroups
+} from '../../../store/account-shapes.ts'
+import { ANY_ABILITY, type AskedAbilities } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
 import {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Failure, systemCode } from '../../../errors.ts'
 import { trySync, writeWhole, type Files } from '../../../journal/files.ts'
 import { isoTime } from '../../../journal/line.ts'
-import { event } from '../../../store/events.ts'
+import { event } from '../../../store/event.ts'
 import type { Commits } from '../../../store/store.ts'
 import { OperatorError } from '../../../command.ts'
 
