@@ -418,7 +418,8 @@ async function salvage(life: Life): Promise<void> {
     const { code } = await life.admin(`journal salvage ${life.journal} --to ${saved} --keep-tokens`)
     if (![0, 3].includes(code!)) { writeFileSync(life.journal, whole); return }
     await put(life, saved)
-    life.oracle.gap()
+    if (code === 3) life.oracle.salvaged()
+    else life.oracle.gap()
   })
   await life.refresh()
 }

@@ -126,6 +126,15 @@ export class Oracle {
     }
   }
 
+  /** Records may be lost, and entries older: whoever was told a value that is lost may be named for an older one. */
+  salvaged(): void {
+    for (const key of this.#told) {
+      const [who = '', id] = key.split(' ')
+      for (const password of this.#of.get(Number(id)) ?? []) this.#cut.add(keyOf(who, password))
+    }
+    this.gap()
+  }
+
   /** What a command has shown. */
   shown(who: string, entries: readonly { readonly id: number, readonly password: string }[], isFormer: boolean): void {
     this.people.add(who)
