@@ -95,6 +95,7 @@ export function knowersOf(
 export function unrecordedBeforeMs(
   { entries, knowledge }: State, id: number, equals?: Iterable<number>
 ): number | undefined {
+  // Reads are not recorded at all, or an operator's one is not recorded yet.
   if (knowledge.recording !== 'begun' || knowledge.isUntold) return Infinity
   if (equals === undefined) return knowledge.unrecordedBeforeMs(id)
   const { password } = entries.get(id)!

@@ -275,6 +275,7 @@ export class Knowledge implements KnowledgeTable {
   #knowsList(known: Known, list: List): boolean {
     const { lists } = known
     const wider = Math.max(lists.get(ALL) ?? 0, list === 'all' ? 0 : lists.get(ACTIVE) ?? 0)
+    // The group that was told longest ago decides.
     const from = Math.min(...namesOf(list).map(name => Math.max(lists.get(name) ?? 0, wider)))
     if (this.#changes - from > MAX_RECENT) return false
     for (let at = from + 1; at <= this.#changes; at++) {
