@@ -38,6 +38,12 @@ const WITHOUT_GROUPS: readonly Case[] = [
     loses: { 2: ['folder', 'further address', 'further user name'], 3: ['folder'], 4: ['folder', 'no password'] }
   },
   {
+    what: 'Proton Pass with plain text for the addresses to fill in', format: 'Proton Pass',
+    file: `${PROTON}login,Shop,https://a.example/,https://b.example/,,ann,pw-1,,,1700000000,1700000000,\n`,
+    entries: { 2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example/' } },
+    loses: { 2: ['further address'] }
+  },
+  {
     what: 'Bitwarden with two addresses in a cell, archived', format: 'Bitwarden',
     file: 'folder,favorite,type,name,notes,fields,reprompt,archivedDate,login_uri,login_username,login_password,login_totp\n' +
       'Work,1,login,Shop,"l1\r\nl2\nl3",pin: ' +

@@ -262,6 +262,7 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
       /is encrypted; export it again as \.json/],
     [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^item 1: it is not an object$/],
     ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^item 1: password has an unknown form$/],
+    ['{"encrypted":false,"items":[{"login":{"uris":"SECRET"}}]}', /^item 1: uris has an unknown form$/],
     ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^item 1: the object around \w+ has an unknown form$/],
     ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^item 1: name has an unknown form$/],
     ['{"encrypted":false,"items":{"SECRET":1}}', /^items has an unknown form; export it from Bitwarden again$/],

@@ -19,8 +19,6 @@ export class Replica {
   head: string = FIRST_HASH
   /** The name of the first record's key. */
   firstKey: string | undefined
-  /** Of the newest record, by its maker's clock; 0 without a record. */
-  timeMs = 0
   /** Of all instances. */
   writes = 0
   /** Why a record could not be applied; the state may be anything. */
@@ -70,7 +68,6 @@ export class Replica {
     this.firstKey ??= line.key
     this.newest = record
     this.head = line.hash
-    this.timeMs = Date.parse(line.time)
     if (startsWrite(line)) this.writes++
   }
 }

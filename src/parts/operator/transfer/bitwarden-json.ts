@@ -61,7 +61,8 @@ function rowOf(
   }
   const list = (value: Json | undefined, key: string): readonly Json[] => {
     const found = member(value, key) ?? []
-    return Array.isArray(found) ? found : []
+    if (!Array.isArray(found)) throw wrong(key)
+    return found
   }
   const has = (value: Json | undefined, key: string): boolean => {
     const found = member(value, key)

@@ -191,6 +191,7 @@ function addressesIn(cell: string): readonly string[] { return cell.split(/,\s*(
 
 /** Of Proton Pass: JSON that has the addresses once more. Another text is one more address. */
 function autofillIn(cell: string = ''): readonly string[] {
+  if (cell !== '' && !/^[[{]/.test(cell)) return [cell]
   return [...cell.matchAll(/"url":("(?:[^"\\]|\\.)*")/g)].map(([, url]) => JSON.parse(url!) as string)
 }
 
