@@ -79,7 +79,9 @@ test('who is far behind answers within the bounds, says how far it is, and gets 
   t.diagnostic(`get ${read} after ${Math.round(readMs)} ms, create ${made} after ${Math.round(madeMs)} ms`)
   assert.ok(read === 503 && readMs < 7_500, `${read} ${readMs}`)
   assert.ok((made === 500 || made === 503) && madeMs < 11_000, `${made} ${madeMs}`)
-  await until(() => faultOf(behind) === undefined)
+  // On a slow machine both may be answered before it is known that the instance is behind.
+  const wasBehind = (): boolean => health.some(line => line.includes('not all records of the journal are read yet'))
+  await until(() => wasBehind() && faultOf(behind) === undefined)
   clearInterval(timer)
   const steps = health.flatMap(line =>
     new RegExp(`not all records of the journal are read yet: (\\d+) of ${RECORDS}`).exec(line)?.[1] ?? [])
