@@ -77,7 +77,10 @@ test('the installation goes from top to bottom: the unit is there and was read b
   assert.ok(places[0]! > 0)
 })
 
-test('the curl examples give what they say, and show each of the five operations', { timeout: 10_000, skip: missing('curl') }, async t => {
+test('the curl examples give what they say, and show each of the five operations', {
+  timeout: 10_000,
+  skip: missing('curl')
+}, async t => {
   const steps = curlSteps(README)
   const shown = new Set(steps.flatMap(({ command }) => /\/api\/(\w+)/.exec(command)?.[1] ?? []))
   assert.deepEqual([...shown].sort(), Object.keys(OPERATIONS).sort())
@@ -94,7 +97,7 @@ test('the curl examples give what they say, and show each of the five operations
   }
 })
 
-test('each settings table is the one that the program reads by: the core\'s on the operator\'s page of settings, a part\'s in its README', () => {
+test('each settings table is what the program reads by: the core\'s on its page, a part\'s in its README', () => {
   const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g,
     '-$&').toLowerCase()}/README.md`, settings] as const)
   const inParts = new Set(ofParts.flatMap(([, settings]) => Object.keys(settings)))

@@ -476,7 +476,7 @@ for (const [title, { find, bad = {}, found = [], tree = SRC }] of Object.entries
   })
 }
 
-test('the allowances themselves keep the disk in journal/, and sockets there (the lock), in http/, etcd/ and operator/', () => {
+test('the allowances keep the disk in journal/, and sockets there (the lock), in http/, etcd/ and operator/', () => {
   const allowed = (pattern: RegExp): string[] =>
     MODULES.filter(({ ofNode }) => ofNode.some(one => pattern.test(one))).map(({ name }) => name)
   assert.deepEqual(allowed(/^node:fs/), ['journal'])

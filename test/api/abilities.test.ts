@@ -124,7 +124,7 @@ test('a request without a token is refused before its body is sent', async t => 
   client.destroy()
 })
 
-test('§5.6 ABILITIES says which ability guards which operation; one it does not name keeps its own, and any needs just a token', async t => {
+test('§5.6 ABILITIES gives operations their ability; others keep their own, and any needs just a token', async t => {
   const flags = { abilities: 'listPassword=vault.look,getPassword=any,deletePassword=vault:burn' }
   const started = await startProtected(t, flags)
   await createEntry(started.service.store, ENTRY, null)

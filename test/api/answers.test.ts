@@ -35,7 +35,7 @@ test('a request that cannot learn what others have written is answered 503', asy
   }
 })
 
-test('a request has one line and is counted once, also where its handler throws, or nobody can be answered', async t => {
+test('a request has one line and is counted once, also if its handler throws, or nobody can be answered', async t => {
   const found = { lines: [] as number[], warnings: [] as string[] }
   let throws = ''
   const router = new Router([{

@@ -97,7 +97,7 @@ test('§2, §3, §4.2 get: an entry with all five fields, a deleted one too; an 
   assertAnswer(await call('GET', '/api/getPassword/3'), 404, UNKNOWN)
 })
 
-test('§2, §4.3 create: a message without the entry; the entry is active, its id is the next one, and two may be the same', async t => {
+test('§2, §4.3 create: a message, not the entry, which is active and has the next id; two may be the same', async t => {
   const { call } = await withEntries(t, 0)
   for (const id of [1, 2, 3]) {
     assertAnswer(await call('POST', '/api/createPassword', fieldsOf(id)), 200, CREATED)
@@ -146,7 +146,7 @@ test('§4.4 update: any combination of the fields; the answer is the entry as it
   }
 })
 
-test('§2, §3, §4.5 delete: the entry leaves the list, can still be got, and its id is not given again; a body is not looked at', async t => {
+test('§2, §3, §4.5 delete: the entry is listed no more, but got; its id stays taken; no body is looked at', async t => {
   const { call } = await withEntries(t, 2)
   assertAnswer(await call('POST', '/api/deletePassword/2', '{not json', ['Content-Type: text/plain']), 200, DELETED)
   assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1)}]`)
@@ -201,7 +201,7 @@ test('§1, §7 every answer is JSON, not to be stored nor guessed at, with its s
   assert.deepEqual([status, json], [429, { message: 'Too Many Requests' }])
 })
 
-test('§1, §9 the five operations are under /api, by GET to read and by POST to change, and none removes for good', () => {
+test('§1, §9 the five operations are under /api, GET to read and POST to change, and none removes for good', () => {
   const routes = entryRoutes({} as never).map(({ operation, method, path }) => `${operation} ${method} ${path}`)
   assert.deepEqual(routes, [
     'listPassword GET /api/listPassword', 'getPassword GET /api/getPassword/{id}',
@@ -210,7 +210,7 @@ test('§1, §9 the five operations are under /api, by GET to read and by POST to
   ])
 })
 
-test('§5.1, §5.2 by default nothing asks for a token, one that is sent is not looked at, and whatever is accepted, JSON comes', async t => {
+test('§5.1, §5.2 by default nothing asks for a token or looks at one; whatever is accepted, JSON comes', async t => {
   const { call } = await withEntries(t, 1)
   for (const field of [
     'Authorization: Bearer nonsense', 'Authorization: Basic YTpi', 'Authorization: ', 'Accept: text/html',

@@ -183,7 +183,7 @@ test('two instances that begin at once say once that reads are recorded', async 
   }
 })
 
-test('without room users read what they know, and everything else is a failure that is sent without a password', async t => {
+test('without room users read what they know; all else is a failure that is sent without a password', async t => {
   const { ana, bea, knows } = await team(t)
   await ana('POST', 'createPassword', FIELDS)
   await bea('GET', 'listPassword')

@@ -23,7 +23,7 @@ test('where a route alone has a limit, its answers tell that one', async t => {
   assert.deepEqual(seen, [[401, '2', '1'], [401, '2', '0'], [429, '2', '0']])
 })
 
-test('a request waits for what others wrote, unless it is a GET that needs no token and so tells nothing of that', async () => {
+test('a request waits for what others wrote, except a GET that needs no token and so tells nothing of it', async () => {
   for (const [isPublic, waits] of [[true, 0], [false, 1]] as const) {
     let waited = 0
     const catchUp = async (): Promise<void> => { waited++ }

@@ -19,7 +19,7 @@ function assertTooMany(answer: RawAnswer, limit: string): void {
   assert.match(answer.headers['retry-after'] ?? '', /^([1-9]|[1-5][0-9]|60)$/)
 }
 
-test('§8, §8.2 60 requests of an address pass, on one connection or each on its own; each further one is 429', async t => {
+test('§8, §8.2 60 requests of an address pass, on one connection or one each; each further one is 429', async t => {
   const { url } = await startService(t, { 'rate-limit': '60' })
   for (const localAddress of ['127.0.0.1', '127.0.0.2', '127.0.1.2']) {
     const client = await connectRaw(t, url, { localAddress })
@@ -65,7 +65,7 @@ test('§8 every answer under /api counts and says so, and only a 429 says when t
   }
 })
 
-test('§8, §8.3 a malformed request under /api is counted, says what is left, and is refused once there were too many', async t => {
+test('§8, §8.3 a malformed request under /api is counted, says what is left, and is 429 after too many', async t => {
   const { url } = await startService(t, { 'rate-limit': '2' })
   const twice = message('GET', '/api/listPassword', undefined, ['Host: a', 'Host: b'])
   const expecting = message('GET', '/api/listPassword', undefined, ['Expect: 200-ok'])

@@ -206,7 +206,7 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
   assert.deepEqual([type, scheme], ['http', 'bearer'])
 })
 
-test('that HTTPS is asked for is described where it is, in production without a certificate, but for a route that does without', () => {
+test('HTTPS is described as asked for in production without a certificate, but for a route that does without', () => {
   const [route] = entryRoutes(memoryStore())
   for (const [isProduction, tlsCert, allowsHttp, isAsked] of [
     [true, undefined, false, true], [false, undefined, false, false], [true, 'chain.pem', false, false],
@@ -251,7 +251,7 @@ test('the schema of each body takes exactly what its validator takes', async t =
   }
 })
 
-test('routes of parts are described like those of the contract: their tags, and examples that fit their schemas', async t => {
+test('routes of parts are described like those of the contract: tags, and examples that fit the schemas', async t => {
   for (const { url } of [await startService(t, EXTRA), await startProtected(t, EXTRA)]) {
     const document = (await call(t, url, 'GET', '/openapi.json')).json
     assertDescription(resolved(document))

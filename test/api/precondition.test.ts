@@ -66,7 +66,7 @@ test('an entry that was created says where it is, and is got there', async t => 
   assert.equal((await ask(service, 'GET', location)).json.passwords.password, 'second')
 })
 
-test('an update with the tag that was got is made once: the second one of two who read the same gets 412, and nothing changes', async t => {
+test('an update with the tag that was got is made once: the second of two gets 412, and nothing changes', async t => {
   const service = await started(t, { 'extra-routes': 'on' })
   const { tag } = await ask(service, 'GET', '/api/getPassword/1')
   const save = (password: string, ifMatch: string | null): ReturnType<typeof ask> =>
@@ -87,7 +87,7 @@ test('an update with the tag that was got is made once: the second one of two wh
   assert.equal((await ask(service, 'POST', '/api/restorePassword/1', undefined, { 'If-Match': deleted })).status, 200)
 })
 
-test('If-Match takes a list and an asterisk; a weak tag, or what is no tag, matches nothing; an unknown id stays 404', async t => {
+test('If-Match takes a list and *; a weak tag, or no tag at all, matches nothing; an unknown id stays 404', async t => {
   const service = await started(t)
   const { tag } = await ask(service, 'GET', '/api/getPassword/1')
   for (const [ifMatch, status] of [
@@ -147,7 +147,7 @@ test('a tag is that of its text over restarts, a compaction and a rotation', asy
   assert.equal(tags.size, 17)
 })
 
-test('an entry has another tag in the journal of another key: who compares tags learns nothing of passwords', async t => {
+test('an entry has another tag in a journal of another key: who compares tags learns nothing of passwords', async t => {
   const [one, other] = [await started(t), await started(t)]
   assert.notEqual((await ask(one, 'GET', '/api/getPassword/1')).tag,
     (await ask(other, 'GET', '/api/getPassword/1')).tag)

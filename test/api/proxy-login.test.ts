@@ -167,7 +167,7 @@ test('each kind of refusal is warned of once in a while, without the secret', as
   assert.ok(!warnings.join().includes(SECRET))
 })
 
-test('a user who is removed, or whom a salvage has locked, is not logged in; a new password, or none, unlocks', async t => {
+test('a user who is removed, or locked by a salvage, is not logged in; a new password, or none, unlocks', async t => {
   const started = await start(t)
   const { accounts, store } = started.service
   const status = async (email: string = ANA): Promise<number> =>
@@ -233,7 +233,7 @@ const WEAK: readonly (readonly [what: string, text: string])[] = [
   ['long', SECRET.repeat(40)], ['a line before it', `\n${SECRET}`]
 ]
 
-test('a secret that is weak or unreadable is refused in a sentence that does not show it; one that others may read is warned of', async t => {
+test('a weak or unreadable secret is refused, and not shown; one that others may read is warned of', async t => {
   for (const [what, text] of WEAK) {
     await assert.rejects(start(t, { 'proxy-login-secret-file': secretFile(t, text) }), ({ code, message }: any) =>
       code === 'setting-invalid' && /^.*PROXY_LOGIN_SECRET_FILE, \/.*openssl rand -base64 32$/.test(message) &&
@@ -257,7 +257,7 @@ test('a line end of either kind behind the secret is none of it', async t => {
   }
 })
 
-test('the host of an embedded service vouches for a user by a call of its own, and for this operation alone', async t => {
+test('the host of an embedded service vouches for a user by a call of its own, for this operation alone', async t => {
   const dataDir = freshFolder(t)
   const service = await openService({
     dataDir, auth: 'bearer', tokenTtlMinutes: 720, rateLimit: 0, loginLimit: 0, vouches: true, prefix: '/vault'
@@ -321,7 +321,7 @@ test('the description is true', async t => {
   }
 })
 
-test('nothing is taken from a trailer, from another request of the connection, or from more fields than a head may have', async t => {
+test('nothing is taken from a trailer, from another request, or from more fields than a head may have', async t => {
   const started = await start(t)
   const accounts = started.service.accounts!
   const line = 'POST /api/proxyLogin HTTP/1.1\r\nHost: 127.0.0.1\r\n'

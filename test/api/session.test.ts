@@ -168,7 +168,7 @@ test('§8.5 logins that are not even valid count, so that none is free', async t
   assert.deepEqual(answers.map(({ status }) => status), [400, 400, 429])
 })
 
-test('§8 a login counts against the general limit, unless its own refuses it; the limit shown is the general one, and nothing is left for who is refused', async t => {
+test('§8 a login counts in the general limit, which it shows, unless its own refuses it, with none left', async t => {
   const started = await startProtected(t, { 'rate-limit': '4', 'login-limit': '1' })
   const { url } = started
   const seen = ({ status, headers }: RawAnswer): unknown =>
@@ -181,7 +181,7 @@ test('§8 a login counts against the general limit, unless its own refuses it; t
   assert.deepEqual(seen(await login(t, url)), [429, '4', '0', true])
 })
 
-test('a service forgets expired tokens now and then, by no clock that was set ahead meanwhile, or before its start', async t => {
+test('a service forgets expired tokens now and then, by no clock set ahead meanwhile, or before its start', async t => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { service, folder } = await startService(t)
   const { store } = service

@@ -22,7 +22,7 @@ const EDITS = [
       "example: 'x' },\n"]
 ] as const
 
-test('an optional field is added in one file: create, update, get, list, restart, compaction, restore, history, export, import', async t => {
+test('an optional field is added in one file: requests, restart, compaction, restore, history, transfer', async t => {
   const tree = mkdtempSync(join(tmpdir(), 'pes-field-'))
   t.after(() => rmSync(tree, { recursive: true }))
   for (const name of ['src', 'tsconfig.json', 'package.json']) cpSync(join(ROOT, name), join(tree, name),

@@ -84,7 +84,7 @@ symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
 for (const parts of [...PARTS.map(part => [part]), PARTS]) {
   const isAll = parts === PARTS
   const what = isAll ? 'all parts' : `the part ${parts[0]}`
-  test(`without ${what} the program builds and starts${isAll ? ', and passes the tests of the contract' : ''}`, async () => {
+  test(`without ${what} the program builds and starts${isAll ? ', and passes the contract tests' : ''}`, async () => {
     takeOut(parts)
     // The script of package.json must do without the page's browser code; for the others the compiler is enough.
     if (isAll) await run('sh', ['-c', BUILD])

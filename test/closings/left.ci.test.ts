@@ -116,7 +116,7 @@ for (const over of ['TCP', 'TLS'] as const) {
   })
 }
 
-test('of clients who leave while the disk stands still nothing is left, and no more is made than they asked for', async t => {
+test('of clients who leave while the disk stands still nothing is left, and no more made than asked for', async t => {
   const started = await startProtected(t, { 'login-limit': '0' })
   const token = await tokenOf(started)
   await call(t, started.url, 'POST', '/api/createPassword', { token, body: LARGE })

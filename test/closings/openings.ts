@@ -74,7 +74,7 @@ export function placeOf(t: TestContext): Place {
 /** Tests what is opened under a name. */
 export function leavesNothingOnceClosed(name: string): void {
   const open = OPENINGS[name]!
-  test(`${name} leaves nothing once it is closed, whichever call of the disk fails while it opens or closes`, async t => {
+  test(`${name} leaves nothing once it is closed, whichever disk call fails while it opens or closes`, async t => {
     const place = placeOf(t)
     await (await open(place))() // what is loaded, and the first files, stay
     await leavesNothing(place, 'opened and closed', async () => { await (await open(place))() })

@@ -116,7 +116,7 @@ const prompt = Object.entries(WORKS).filter(([, { isSlow }]) => isSlow !== true)
 
 /** Tests the program, told to stop over TCP or TLS; `isSlow`: beside clients that never end. */
 export function endsInTime(over: 'TCP' | 'TLS', isSlow: boolean): void {
-  test(`over ${over}${isSlow ? ', with clients that never end' : ''}: all that is under way ends, and what was acknowledged stays`, async t => {
+  test(`over ${over}${isSlow ? ', endless clients' : ''}: what is under way ends, what was answered stays`, async t => {
     const limitMs = 2_500
     const works = (isSlow ? Object.entries(WORKS) : prompt).filter(([, { isBare }]) => isBare !== true ||
       over === 'TLS')

@@ -132,7 +132,7 @@ for (const [what, code, refusals, kept] of [
   })
 }
 
-test('a new file takes its place where it can have no second name, and not where the system refuses for another reason', async t => {
+test('a new file takes its place where there are no second names, not if the system has another reason', async t => {
   for (const [code, names] of [['EPERM', ['file']], ['EIO', []]] as const) {
     const folder = freshFolder(t)
     const faulty = new FaultyFiles()

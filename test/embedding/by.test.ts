@@ -49,7 +49,7 @@ test('a change is recorded with the user for whom it is made, and the host’s o
   assert.deepEqual([await service.historyPassword(9), await service.restorePassword(9)], [undefined, false])
 })
 
-test('a read is recorded once with its user, the host’s own once with the host, and a list without secrets never', async t => {
+test('a read is recorded once with its user, the host’s own with the host, a list without secrets never', async t => {
   const dataDir = freshFolder(t)
   const service = await team(t, dataDir)
   const one = await service.createPassword(ENTRY)

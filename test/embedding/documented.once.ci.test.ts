@@ -7,7 +7,7 @@ import { SETTINGS } from '../../src/settings.ts'
 
 const INDEX = fileURLToPath(new URL('../../src/index.ts', import.meta.url))
 
-test('every option of openService and every function of a service says what it is, or is in the table of settings', () => {
+test('every option of openService and function of a service says what it is, or is in the settings table', () => {
   const options: ts.CompilerOptions = {
     strict: true, noEmit: true, allowImportingTsExtensions: true, target: ts.ScriptTarget.ES2023,
     module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, types: ['node']

@@ -132,7 +132,7 @@ test('OPTIONS * of a server of somebody else is answered as the service itself a
   assert.deepEqual(await asked(await serverOf(t, service.handle)), own)
 })
 
-test('where a framework cuts its mount path off, the prefix is known from what it keeps, and answers name it', async t => {
+test('if a framework cuts its mount path off, the prefix is known from what it keeps, and answers name it', async t => {
   const service = await inMemory(t, { prefix: '/a/vault', page: true })
   const url = await serverOf(t, (request, response) => {
     const originalUrl = request.url!
@@ -167,7 +167,7 @@ test('answers come in the order of the requests, also where a framework cuts its
   }
 })
 
-test('requests on one connection that reach it in another order are all answered, in the order of the connection', async t => {
+test('requests of a connection that come in another order are all answered, in that of the connection', async t => {
   const service = await inMemory(t)
   const [one, two] = [await service.createPassword(ENTRY), await service.createPassword(ENTRY)]
   const url = await serverOf(t, (request, response) => {
@@ -201,7 +201,7 @@ test('the list comes whole behind middleware that takes no callbacks and passes 
   assert.equal(list.length, 300)
 })
 
-test('an upload to a route of the host is not read into memory, also on a connection that pipelined before', async t => {
+test('an upload to a route of the host is not read into memory, also if its connection pipelined before', async t => {
   const service = await inMemory(t)
   let held = (): number => -1
   const url = await serverOf(t, (request, response) => {
@@ -218,7 +218,7 @@ test('an upload to a route of the host is not read into memory, also on a connec
   assert.ok(held() > 0 && held() < 300_000, `${held()} bytes`)
 })
 
-test('a request whose client is gone, or whose answer has begun, does nothing, throws nothing, and close does not wait', async t => {
+test('a request without a client, or whose answer began, does and throws nothing, and close does not wait', async t => {
   const warnings: string[] = []
   const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
   const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY))
@@ -253,7 +253,7 @@ test('a request whose client is gone, or whose answer has begun, does nothing, t
   assert.ok(performance.now() - beganMs < SHUTDOWN_TIMEOUT_MS / 2)
 })
 
-test('an id is a safe integer or its decimal text; other integers are unknown, anything else is refused, in every operation', async t => {
+test('in every operation an id is a safe integer or its text; other integers are unknown, else refused', async t => {
   const service = await inMemory(t)
   for (let n = 0; n < 3; n++) await service.createPassword(ENTRY)
   for (let round = 0; round < 2; round++) {
@@ -295,7 +295,7 @@ for (const [name, isTold] of [['leaves that to node:http', false], ['listens for
   })
 }
 
-test('§5.9 in production it answers what comes by somebody else\'s HTTPS, refuses the rest, and does not listen', async t => {
+test('§5.9 in production it answers what comes by another\'s HTTPS, refuses the rest, and does not listen', async t => {
   const service = await inMemory(t, { production: true, port: 0 })
   const url = await serverOf(t, service.handle, createTlsServer(certificate('own')))
   const { port } = new URL(url)
@@ -438,7 +438,7 @@ test('an id that is a text leaves the journal as a number would', async t => {
   assert.deepEqual(history.match(/entry\.[a-z]+/g), ['entry.created', 'entry.updated', 'entry.deleted'])
 })
 
-test('§5 users and tokens are held to the operator\'s rules: what is not one is refused, and nothing is recorded', async t => {
+test('§5 users and tokens are held to the operator\'s rules: what is none is refused and not recorded', async t => {
   const { accounts } = await inMemory(t, { auth: 'bearer' })
   const loose = accounts as unknown as { readonly [name: string]: (...given: readonly unknown[]) => Promise<unknown> }
   const ana = ['ana@example.org', 'Ana', ['password:read'], 'a long password'] as const
@@ -507,7 +507,7 @@ test('what a caller changes in what it has given, or was given, changes nothing 
   assert.doesNotMatch(await done(dataDir, 'user list --json'), /\*/)
 })
 
-test('an access log that throws or rejects hinders no request nor the close, is warned of, and counts what it loses', async () => {
+test('an access log that throws or rejects stops no request and no close, is warned of, counts losses', async () => {
   const fail = (): never => { throw new Error('the host\'s own') }
   const written: string[] = []
   const SINKS: { readonly [what: string]: NonNullable<Log['access']> } = {
@@ -631,7 +631,7 @@ test('a body that the host has begun to read changes nothing, and the answer say
   }
 })
 
-test('an object that the host has parsed is bounded as any other body, also where nobody knows how long that was', async t => {
+test('an object that the host has parsed is bounded as any other body, also if nobody knows its length', async t => {
   const maxBodyBytes = 1_000
   const service = await inMemory(t, { maxBodyBytes })
   const url = await serverOf(t, async (request, response) => {
@@ -663,7 +663,7 @@ test('a host that answers by itself what it has handed over, such as Koa, is tol
   assert.equal(warnings.filter(line => /ctx\.respond = false/.test(line)).length, 1, warnings.join())
 })
 
-test('a request that the host has destroyed is ended, hinders no close and no other request, and changes nothing', async t => {
+test('a request that the host has destroyed ends, hinders no close and no other request, changes nothing', async t => {
   const service = await inMemory(t)
   await service.createPassword(ENTRY)
   const failing = (): Writable => new Writable({ write(_piece, _encoding, done) { done(new Error('full')) } })

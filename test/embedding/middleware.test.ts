@@ -66,7 +66,7 @@ const REQUESTS: { readonly [what: string]: readonly Buffer[] } = {
   'an unknown path': [message('GET', '/api/nope')]
 }
 
-test('whatever middleware does, each request is answered or its connection closed, and nothing is thrown or left', async t => {
+test('whatever middleware does, a request is answered or its connection closed; nothing is thrown or left', async t => {
   const thrown: unknown[] = []
   const onThrown = (error: Error): void => { if (error.message !== 'broken middleware') thrown.push(error) }
   process.on('uncaughtException', onThrown).on('unhandledRejection', onThrown)

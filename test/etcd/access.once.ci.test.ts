@@ -78,7 +78,9 @@ describe('access to etcd', { concurrency: true }, () => {
     }
   }
 
-  test('a role for the keys of the prefix alone is enough; a watch that a role forbids is said once, and not tried at once again', { skip: NO_ETCD }, async t => {
+  test('a role for the keys of the prefix is enough; a watch that it forbids is told once, and not retried at once', {
+    skip: NO_ETCD
+  }, async t => {
     const folder = freshFolder(t)
     const { endpoints } = await startCluster(t)
     const flags: Record<string, string> = {

@@ -64,7 +64,7 @@ for (const [what, refusal, watchedAt] of [
   ['answers', undefined, 'second'], ['refuses', '{"code":7,"message":"permission denied"}', 'second'],
   ['answers', undefined, 'first']
 ] as const) {
-  test(`the client returns to its first endpoint, with the watch at its ${watchedAt}, once the first ${what} again`, async t => {
+  test(`the watch at its ${watchedAt}, the client returns to its first endpoint once that ${what} again`, async t => {
     let isDown = false
     const first = await endpoint(t, (request, response) => {
       if (request.url === '/v3/watch') response.write('{"result":{}}\n')

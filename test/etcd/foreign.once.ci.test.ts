@@ -19,7 +19,9 @@ const remove = (url: string, key: string): Promise<unknown> => callEtcd(url, '/v
 
 const record = (n: number): string => `/pes/${String(n).padStart(16, '0')}`
 
-test('a start refuses keys among the records; those behind them are named once, and ignored', { skip: NO_ETCD }, async t => {
+test('a start refuses keys among the records; those behind them are named once, and ignored', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const [one] = await startInstances(t, endpoints, 1)
   const start = async (): Promise<Started> => startService(t, await flagsOf(t, endpoints, readSecret(one!.folder)))
@@ -56,7 +58,9 @@ const DAMAGES: readonly Damage[] = [
 ]
 
 for (const [what, key, value, seen] of DAMAGES) {
-  test(`that ${what} is told once, and stops reads and writes until what was there is there again`, { skip: NO_ETCD }, async t => {
+  test(`that ${what} is told once, and stops reads and writes until what was there is there again`, {
+    skip: NO_ETCD
+  }, async t => {
     const { endpoints } = await startCluster(t)
     const instances = await startInstances(t, endpoints, 2)
     for (let i = 0; i < RECORDS; i++) assert.equal(await create(instances[0]!), 200)

@@ -49,7 +49,9 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   ])
 })
 
-test('a closed service asks etcd nothing more, also where it was asking whether changes are taken again', { skip: NO_ETCD }, async t => {
+test('a closed service asks etcd nothing more, also where it was asking whether changes are taken again', {
+  skip: NO_ETCD
+}, async t => {
   const { members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(4 * 1024 * 1024)] })
   const proxy = await startProxy(t, member!.url)
   const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
@@ -85,7 +87,9 @@ test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, a
   assert.equal(json.length, 5)
 })
 
-test('a journal that was deleted from etcd is not begun again while instances have it open', { skip: NO_ETCD }, async t => {
+test('a journal that was deleted from etcd is not begun again while instances have it open', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2)
   await send(one!.url, 'POST', '/api/createPassword', FIELDS)
@@ -159,7 +163,7 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     assert.equal((await send(other.url, 'GET', '/api/getPassword/2')).json.passwords.password, 'kept')
   })
 
-test('what stands in an etcd that was emptied under an instance is told from its journal, and taken once it is that again', {
+test('what stands in an etcd emptied under an instance is told from its journal, and taken once it is that again', {
   skip: NO_ETCD
 }, async t => {
   const { members: [member], ready } = await startCluster(t)
@@ -226,7 +230,9 @@ test('a decision that comes to no change was made on the newest state', { skip: 
   assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
 })
 
-test('an embedder sees users, tokens and entries that another instance has just made, and changes them', { skip: NO_ETCD }, async t => {
+test('an embedder sees users, tokens and entries that another instance has just made, and changes them', {
+  skip: NO_ETCD
+}, async t => {
   const { members: [member] } = await startCluster(t)
   const proxy = await startProxy(t, member!.url)
   proxy.hidesChanges = true

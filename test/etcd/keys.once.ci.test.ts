@@ -94,7 +94,9 @@ test('all instances give the same tags if the key was rotated before the first r
   assert.ok(tags[0] !== null && new Set(tags).size === 1, tags.join())
 })
 
-test('an instance whose watch brings nothing goes on after two rotations, once its file has the keys', { skip: NO_ETCD }, async t => {
+test('an instance whose watch brings nothing goes on after two rotations, once its file has the keys', {
+  skip: NO_ETCD
+}, async t => {
   const { proxy, near, behind } = await startPair(t)
   const names = [keyName(readSecret(near.folder))]
   assert.deepEqual([await create(near), await create(behind)], [200, 200])
@@ -149,7 +151,9 @@ test('of two rotations at once to different keys the second says that it came se
   assert.match(error, /^error: .*: another rotation came first; compare the key files, then try again$/m)
 })
 
-test('a key file that loses a key refuses changes until it has it again, and reads go on', { skip: NO_ETCD }, async t => {
+test('a key file that loses a key refuses changes until it has it again, and reads go on', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const [one] = await startInstances(t, endpoints, 1) as [Started]
   const path = join(one.folder, KEY_FILE)
@@ -168,7 +172,9 @@ test('a key file that loses a key refuses changes until it has it again, and rea
   }
 })
 
-test('a rotation fails no change, and once it is answered no record is sealed with the old key', { skip: NO_ETCD }, async t => {
+test('a rotation fails no change, and once it is answered no record is sealed with the old key', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
   const old = keyName(readSecret(one.folder))
@@ -188,7 +194,7 @@ test('a rotation fails no change, and once it is answered no record is sealed wi
   assert.match(verified, new RegExp(`^records ${keys.length}\n`))
 })
 
-test('a journal is re-encrypted and compacted in a file between two prefixes: nothing of the old key or of a purged entry is left', {
+test('a journal is re-encrypted and compacted in a file between prefixes: no old key and no purged entry is left', {
   skip: NO_ETCD
 }, async t => {
   const { endpoints } = await startCluster(t)
@@ -254,7 +260,9 @@ test('a copy that does not verify is no journal', { skip: NO_ETCD }, async t => 
   assert.match(Buffer.from(value, 'base64').toString(), /^a copying /)
 })
 
-test('what was begun under a marker is not appended once another copy has put its own there', { skip: NO_ETCD }, async t => {
+test('what was begun under a marker is not appended once another copy has put its own there', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const client = new EtcdClient({ endpoints: [endpoints] })
   t.after(() => client.close())

@@ -71,7 +71,7 @@ async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
 }
 
 for (const flaw of ['none', 'stale read', 'update made again', 'create made again', 'create lost'] as const) {
-  test(`clients and checker ${flaw === 'none' ? 'pass a service without a flaw' : `find a planted flaw: ${flaw}`}`, async t => {
+  test(`clients and checker ${flaw === 'none' ? 'pass a good service' : `find a planted flaw: ${flaw}`}`, async t => {
     const check = async (): Promise<void> => {
       for (let rounds = flaw === 'none' ? 3 : 20; rounds > 0; rounds--) {
         const url = await startFlawed(t, flaw)

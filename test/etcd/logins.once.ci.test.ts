@@ -14,7 +14,9 @@ import { freshFolder, type Started } from '../support/service.ts'
 const NO_ETCD = etcdMissing()
 const FLAGS = { auth: 'bearer', 'login-limit': '0', 'token-ttl-minutes': '60' }
 
-test('a code counts once, also if two instances are given it at once, or one of them is behind', { skip: NO_ETCD }, async t => {
+test('a code counts once, also if two instances are given it at once, or one of them is behind', {
+  skip: NO_ETCD
+}, async t => {
   const { near, behind } = await startPair(t, FLAGS)
   const factor = newFactor()
   const otp = otpIn(factor)!
@@ -30,7 +32,9 @@ test('a code counts once, also if two instances are given it at once, or one of 
   assert.deepEqual([await login(near, next), await login(behind, next), await login(near, next)], [200, 401, 401])
 })
 
-test('by company login nobody is in whom another instance has removed, and the token counts at all of them', { skip: NO_ETCD }, async t => {
+test('by company login nobody is in whom another instance has removed, and the token counts at all of them', {
+  skip: NO_ETCD
+}, async t => {
   const secret = randomBytes(32).toString('base64')
   const file = join(freshFolder(t), 'secret')
   writeFileSync(file, secret, { mode: 0o600 })

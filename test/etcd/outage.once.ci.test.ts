@@ -76,7 +76,9 @@ describe('an outage', { concurrency: true }, () => {
     }
   })
 
-  test('in an outage STALE_READS answers tokens that are known, 503 to others, and no login or logout leaves a line', { skip: NO_ETCD }, async t => {
+  test('in an outage STALE_READS answers tokens that are known, 503 to others, and no login or logout leaves a line', {
+    skip: NO_ETCD
+  }, async t => {
     const { members: [member] } = await startCluster(t)
     const proxy = await startProxy(t, member!.url)
     proxy.hidesChanges = true
@@ -127,7 +129,9 @@ describe('an outage', { concurrency: true }, () => {
     await until(() => [stale, unasked].every(one => faultOf(one) === undefined))
   })
 
-  test('a command whose change may have been made is told so, and does not make it again', { skip: NO_ETCD }, async t => {
+  test('a command whose change may have been made is told so, and does not make it again', {
+    skip: NO_ETCD
+  }, async t => {
     const { members: [member] } = await startCluster(t)
     const proxy = await startProxy(t, member!.url)
     proxy.hidesChanges = true

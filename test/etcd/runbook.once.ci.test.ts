@@ -70,7 +70,9 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
   }
 })
 
-test('no journal is made or copied to a prefix that is not clean, and none is removed with what is not its own', { skip: NO_ETCD }, async t => {
+test('no journal is made or copied to a prefix that is not clean, and none is removed with what is not its own', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const at = `--etcd-endpoints ${endpoints}`
   const put = (key: string): Promise<unknown> => callEtcd(endpoints, '/v3/kv/put',
@@ -155,7 +157,9 @@ test('records that are gone while the marker is left are no empty journal', { sk
   assert.match(await done(flags['data']!, `init ${at}`), /^journal \/pes \(made, empty\)/)
 })
 
-test('a closed journal is opened again as what it was: empty, or one whose records must be there', { skip: NO_ETCD }, async t => {
+test('a closed journal is opened again as what it was: empty, or one whose records must be there', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const flags = await flagsOf(t, endpoints, randomBytes(32))
   const data = flags['data']!
@@ -209,7 +213,9 @@ test('an etcd that is full is left by a backup, whose head lets the journal be r
   assert.equal(await list(alone), 200)
 })
 
-test('a command that a signal ends, or that etcd does not answer, says what it leaves behind, and may be repeated', { skip: NO_ETCD }, async t => {
+test('a command that a signal ends, or that etcd does not answer, says what it leaves behind, and may be repeated', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const folder = await initialized(t)
   await done(folder, 'user add ana@example.org --password-stdin', 'a long password\n')

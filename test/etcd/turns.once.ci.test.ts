@@ -76,7 +76,9 @@ test('instances that write at the same pace ask etcd about once for each change'
 
 const TURNS = { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') }
 
-test('turns that are not taken delay the others once, all at the same time, and not for long', { skip: NO_ETCD }, async t => {
+test('turns that are not taken delay the others once, all at the same time, and not for long', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
   const turns = async (): Promise<any> => (await callEtcd(member!.url, '/v3/kv/range', TURNS)).kvs
@@ -94,7 +96,9 @@ test('turns that are not taken delay the others once, all at the same time, and 
   await assertEqual([one, other])
 })
 
-test('turns that are taken again and again are not waited for for ever, and fail no change', { skip: NO_ETCD }, async t => {
+test('turns that are taken again and again are not waited for for ever, and fail no change', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one] = await startInstances(t, endpoints, 1) as [Started]
   let isOver = false

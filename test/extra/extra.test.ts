@@ -156,7 +156,7 @@ test('each asks for an ability of its own, and counts against the rate limit', a
   assert.equal((await send(limited.url, 'GET', '/api/deletedPasswords')).status, 429)
 })
 
-test('what ABILITIES says of deletedPasswords holds for both of its paths, unless the second one is named too', async t => {
+test('what ABILITIES says of deletedPasswords holds for both of its paths, unless the second is named too', async t => {
   for (const [abilities, expected] of [
     ['deletedPasswords=vault:trash', [403, 403]], ['deletedPasswords=password:read', [200, 200]],
     ['deletedPasswords=any', [200, 200]],
@@ -211,7 +211,7 @@ test('who may call an operation by the ability that ABILITIES asks for may call 
   }
 })
 
-test('the deleted entries are as many as a mebibyte takes, and one at least; older ones are given below an id', async t => {
+test('the deleted entries are as many as a mebibyte takes, and at least one; older ones come below an id', async t => {
   const { url, service: { store } } = await startService(t, { 'extra-routes': 'on', 'max-body-bytes': '3000000' })
   const fields = { password: 'p', sistema: 'ñ'.repeat(30_000), usuario: 'u' }
   for (let id = 1; id <= 30; id++) {

@@ -148,7 +148,7 @@ test('changed is when the password was set: no other edit moves it, and compacti
   await store.close()
 })
 
-test('the second entry with a password, or the last but one that had it, changes the count of the other on another page', async () => {
+test('a second entry with a password, or the last but one, changes the count of one on another page', async () => {
   const store = memoryStore()
   const list = listOf(store)
   const counts = async (): Promise<unknown> => {
@@ -198,7 +198,7 @@ test('whatever changes, both forms are what a look at every entry gives', async 
   }
 })
 
-test('a large list comes compressed to who takes gzip, and as it is to anybody else; each has a tag of its own', async t => {
+test('a large list comes compressed to who takes gzip, and as it is to others; each has a tag of its own', async t => {
   const { url, service: { store } } = await startService(t, FLAGS)
   const get = (accept: string | undefined, known: string = '', method: string = 'GET'): Promise<RawAnswer> =>
     ask(t, url,
@@ -285,7 +285,7 @@ for (const [what, given, kept] of [
   ['texts', { url: 'https://a/', notas: 'line 1\nline 2' }, { url: 'https://a/', notas: 'line 1\nline 2' }],
   ['null', { url: null, notas: null }, {}], ['empty texts', { url: '', notas: '' }, {}], ['nothing', {}, {}]
 ] as const) {
-  test(`url and notas are created and updated by ${what}; an entry without them is served as the contract has it`, async t => {
+  test(`url and notas are created and updated by ${what}; without them an entry is as the contract has it`, async t => {
     const { url } = await startService(t, FLAGS)
     const got = async (): Promise<unknown> => (await send(url, 'GET', '/api/getPassword/1')).json.passwords
     assert.equal((await send(url, 'POST', '/api/createPassword', fields('p', given))).status, 200)

@@ -52,7 +52,7 @@ for (const [what, sent, resets, expected] of [
   })
 }
 
-test('whatever becomes of a body, its room is given back: more come, one after the other, than may be held at once', async t => {
+test('whatever becomes of a body, its room is given back: more come in turn than may be held at once', async t => {
   const body = 'x'.repeat(60_000)
   let taken = (): void => {}
   const listener = await listen({ host: '127.0.0.1', port: 0 }, (asked, response) => {

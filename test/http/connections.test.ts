@@ -102,7 +102,7 @@ test('a reset without a request, or in the middle of one, is neither malformed n
 for (const isTls of [false, true]) {
   const over = isTls ? 'TLS' : 'TCP'
 
-  test(`${over}: what comes before an answer is decided is not carried out, little of it is read, and that answer says so`, async t => {
+  test(`${over}: what comes before an answer is decided is not done, nor much of it read, as that says`, async t => {
     let read = (): number => 0
     let release = (): void => {}
     const seen: string[] = []
@@ -121,7 +121,7 @@ for (const isTls of [false, true]) {
     assert.deepEqual(seen, ['/0'])
   })
 
-  test(`${over}: who pipelines by the thousand and reads slowly gets what was carried out, in order, and then the end`, async t => {
+  test(`${over}: who pipelines thousands and reads slowly gets all that was done, in order, then the end`, async t => {
     const warned: string[] = []
     const onWarning = ({ message }: Error): void => { warned.push(message) }
     process.on('warning', onWarning)
@@ -160,7 +160,7 @@ for (const isTls of [false, true]) {
     }
   })
 
-  test(`${over}: what follows an answer after which node:http ends the connection by itself is not carried out`, async t => {
+  test(`${over}: what follows an answer after which node:http ends the connection is not carried out`, async t => {
     const seen: string[] = []
     const port = await serve(t, (request, response) => {
       seen.push(request.url!)
@@ -292,7 +292,7 @@ test('who ends its side in a body that was refused while it was read is let go a
   assert.ok(performance.now() - beganMs < 30_000) // the timeouts take 65 s
 })
 
-test('a client that stays, silent or now and then with a byte, behind an answer that ends its connection is let go', async t => {
+test('who stays behind an answer that ends the connection is let go, silent or with a byte now and then', async t => {
   const listener = await listening(t, (_request, response) => respond(response, { status: 200, body: 'x' }, [], true))
   for (const isSilent of [true, false]) {
     const client = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true }).on('error',
@@ -370,7 +370,7 @@ test('a connection that waits for its next request keeps nothing of the last one
   socket.destroy()
 })
 
-test('when all places are taken, one that waits for a head gives way: that never asked, the longest waiting first, then idle ones', () => {
+test('if all places are taken, who waits for a head gives way: who never asked, longest first, then the idle', () => {
   const { connections, accept, ask, answer } = places(6)
   const proxy = accept('fd00::5')
   const [idle, busy, again, one, two] = Array.from({ length: 5 }, () => accept()) as [Socket, Socket, Socket, Socket,

@@ -72,7 +72,7 @@ const FOREIGN = [
   'https://app.example.orgx', 'null', '*', '', `${APP} ${OTHER}`, `${APP}, ${OTHER}`
 ]
 
-test('§5.8 protected: a foreign origin, or any without CORS_ORIGINS, gets no allowance, neither at the preflight nor later', async t => {
+test('§5.8 protected: foreign origins, or any without CORS_ORIGINS, have no allowance, first or later', async t => {
   const [some, none] = [await startProtected(t, CORS), await startProtected(t)]
   for (const origin of [...FOREIGN, APP]) {
     const fields = [`Origin: ${origin}`]

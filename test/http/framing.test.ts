@@ -148,7 +148,7 @@ test('what comes before a change is answered is not carried out: the answer ends
 })
 
 for (const [status, refusal] of [[400, garbage], [405, connectRequest]] as const) {
-  test(`what is answered ${status} behind a read is answered after it; behind what waits for its answer, that is the last`, async t => {
+  test(`a ${status} behind a read is answered after it; behind what waits for an answer, that is the last`, async t => {
     const { url, service } = await withEntry(t)
     const [first, second, ...rest] = await exchange(t, url, getOne, refusal)
     assert.deepEqual([first?.text, rest], [entryOne, []])
@@ -242,7 +242,7 @@ test('a body in many small chunks is refused once that is seen, whether it is ne
   assert.equal(service.store.state.entries.count, 3)
 })
 
-test('a content type has at most one charset, written without white space around its sign, and that is UTF-8', async t => {
+test('a content type has at most one charset, without white space around its sign, and that is UTF-8', async t => {
   const { url } = await startService(t)
   for (const [type, status] of [
     ['application/json;charset=utf-8', 200], ['Application/JSON ; Charset="UTF-8"', 200], ['application/json;', 200],

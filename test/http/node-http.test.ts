@@ -77,7 +77,7 @@ for (const [what, stop, most] of [
   })
 }
 
-test('node:http keeps a connection by version and Connection of its request, and says so; endsConnection ends it', async t => {
+test('node:http keeps a connection by version and Connection field, and says so; endsConnection ends it', async t => {
   for (const [version, fields, isEnded, keeps] of [
     ['1.1', '', false, true], ['1.1', 'Connection: close\r\n', false, false], ['1.0', '', false, false],
     ['1.0', 'Connection: keep-alive\r\n', false, true], ['1.1', '', true, false]
@@ -96,7 +96,7 @@ test('node:http keeps a connection by version and Connection of its request, and
   }
 })
 
-test('a field Keep-Alive of an answer replaces the one of node:http, and does not decide whether the connection is kept', async t => {
+test('an answer\'s Keep-Alive replaces that of node:http, and does not decide if the connection is kept', async t => {
   const server = createServer((_request, response) => {
     response.writeHead(200, ['Content-Length', '1', 'Keep-Alive', 'timeout=7']).end('x')
   })

@@ -62,7 +62,7 @@ for (const [what, trustProxy, fields, expected] of [
   })
 }
 
-test('§5.9 in production a token that comes over plain HTTP is refused for health and metrics, too; without one they answer', async t => {
+test('§5.9 in production health and metrics refuse a token over plain HTTP, and answer without one', async t => {
   const options = {
     dataDir: freshFolder(t), port: 0, production: true, init: true, auth: 'bearer', tokenTtlMinutes: 5,
     trustProxy: '192.0.2.1'

@@ -71,7 +71,7 @@ async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<voi
   while (!is() && turns-- > 0) await turn()
 }
 
-test('a decision without a record looks at the files alone, and the removal of one before the first record is noticed', async t => {
+test('a decision without a record looks only at the files; a removal before the first record is noticed', async t => {
   const { journal, path, faulty } = await openFaulty(t)
   const changes = (): number => faulty.count() - ['stat', 'read', 'openStat'].reduce((sum, of) => sum +
     faulty.count(of as 'stat'), 0)
@@ -153,7 +153,7 @@ for (const [what, fail] of [
   })
 }
 
-test('while the newest write has found no room the status says since when, and the log has a line for its beginning and its end', async t => {
+test('if the newest write found no room the status says since when, and the log has its beginning and end', async t => {
   const { journal, faulty, warnings } = await openFaulty(t)
   await commitAll(journal, [1])
   assert.equal(journal.status().fullSince, undefined)
@@ -244,7 +244,7 @@ const TAMPERINGS: readonly (readonly [string, (path: string) => void, RegExp])[]
 ]
 
 for (const [what, tamper, fault] of TAMPERINGS) {
-  test(`a file that is ${what} is noticed without a write, before one, and before one under way is acknowledged`, async t => {
+  test(`a file that is ${what} is noticed without a write, before one, and before one is acknowledged`, async t => {
     for (const isLooked of [true, false]) {
       const { journal, path, faulty, warnings } = await openFaulty(t)
       await commitAll(journal, [1])
@@ -397,7 +397,9 @@ const notRoot = process.geteuid?.() === 0 ? false : 'only root may write where t
 
 for (const mode of [0o644, 0o640, 0o604, 0o666, 0o620, 0o777, 0o601, 0o400]) {
   const skip = (mode & 0o200) === 0 && notRoot
-  test(`a journal and a key file of mode ${mode.toString(8)} are closed to others at start, and stay as they are`, { skip }, async t => {
+  test(`a journal and a key file of mode ${mode.toString(8)} are closed to others at start, and stay as they are`, {
+    skip
+  }, async t => {
     const folder = await withModes(t, mode)
     const key = readFileSync(keyPath(folder))
     const { warnings } = await startAndStop(folder)
@@ -408,7 +410,9 @@ for (const mode of [0o644, 0o640, 0o604, 0o666, 0o620, 0o777, 0o601, 0o400]) {
 
 for (const [mode, expected] of [[0o755, 0o700], [0o777, 0o700], [0o710, 0o700], [0o500, 0o500]] as const) {
   const skip = (mode & 0o200) === 0 && notRoot
-  test(`a data folder of mode ${mode.toString(8)} has mode ${expected.toString(8)} after the start`, { skip }, async t => {
+  test(`a data folder of mode ${mode.toString(8)} has mode ${expected.toString(8)} after the start`, {
+    skip
+  }, async t => {
     const folder = await withModes(t, 0o600)
     chmodSync(folder, mode)
     assert.deepEqual((await startAndStop(folder)).warnings, [])
@@ -449,7 +453,7 @@ for (const [what, isElsewhere, journal, refuses, warns] of [
   ['elsewhere without a journal', true, undefined, false, true],
   ['elsewhere beside an empty file', true, '', false, true]
 ] as const) {
-  test(`a key ${what} ${refuses ? 'is no new store' : 'begins one, with a warning'}, until init is to make it`, async t => {
+  test(`a key ${what} ${refuses ? 'is no new store' : 'begins one, with a warning'}, until init is run`, async t => {
     for (const options of [{}, { mustExist: true }, { mayCreate: true }, { mayCreate: true, mustExist: true }]) {
       const folder = freshFolder(t)
       const keyFile = isElsewhere ? join(freshFolder(t), 'k') : keyPath(folder)
@@ -470,7 +474,7 @@ for (const [what, isElsewhere, journal, refuses, warns] of [
   })
 }
 
-test('a first start that was killed once its key had its name goes on; one that was killed before begins anew', async t => {
+test('a first start killed once its key had its name goes on; one that was killed before begins anew', async t => {
   const [made, folder] = [freshFolder(t), freshFolder(t)]
   await startAndStop(made)
   copyFileSync(keyPath(made), keyPath(folder))
@@ -484,7 +488,7 @@ test('a first start that was killed once its key had its name goes on; one that 
   assert.deepEqual([readdirSync(folder).sort(), await recovered(folder)], [[JOURNAL_FILE, KEY_FILE], [1]])
 })
 
-test('a new journal is made once the names of all folders above it are durable, where that can be asked for', async t => {
+test('a new journal is made once the names of all folders above it are durable, where that can be asked', async t => {
   const folder = join(freshFolder(t), 'a/b')
   mkdirSync(folder, { recursive: true })
   const synced: string[] = []

@@ -110,7 +110,7 @@ function faulty(of: keyof Files, code: string): FaultyFiles {
   return made
 }
 
-test('a new key file takes the place of none that another process made meanwhile; the next start seals with that', async t => {
+test('a new key file replaces none that another process made meanwhile; the next start seals with that', async t => {
   for (const call of ['createToAppend', 'appendSync', 'link'] as const) {
     const [folder, elsewhere] = [freshFolder(t), freshFolder(t)]
     const path = keyPath(elsewhere)

@@ -143,7 +143,7 @@ for (const [what, change, n, why] of [
   ['another time in a line', ([a, b, c, d]) => renewed([a!, b!, c!.replace('2026', '2025'), d!]), 3, NO_SEAL],
   ['another user in a line', ([a, b, c, d]) => renewed([a!, b!, c!.replace('null', '9'), d!]), 3, NO_SEAL]
 ] as readonly (readonly [string, (lines: readonly string[]) => string, number, string])[]) {
-  test(`a journal with ${what} is refused with line, byte and reason, and nothing is changed, leftovers neither`, async t => {
+  test(`a journal with ${what} is refused by line, byte and reason; nothing is changed, leftovers neither`, async t => {
     const origin = await made(t, events(1, 2), events(3, 4))
     putJournal(origin.folder, change(origin.lines))
     writeFileSync(`${journalPath(origin.folder)}.7.part`, origin.bytes)
@@ -340,7 +340,7 @@ test('on a full or broken disk a torn tail stays where it is, and the start is r
   }
 })
 
-test('where nothing can be synced a torn tail is cut off all the same, and the name of its file is said to be unsure', async t => {
+test('where nothing can be synced a torn tail is cut off too, and its file\'s name is said to be unsure', async t => {
   const origin = await made(t, events(1, 2))
   const torn = '{"seq":3,"time"'
   const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from(torn)]))
@@ -396,7 +396,7 @@ test('where what is overwritten needs room and there is none, a start serves rea
   await journal.close()
 })
 
-test('what a newer version wrote is not called damaged: a type or a field that the state refuses, a form of a line', async t => {
+test('what a newer version wrote is not called damaged: a type or field that is refused, a form of a line', async t => {
   const origin = await made(t, events(1, 3))
   const place = `line 3 at byte ${origin.at(3)}: `
   const apply = (record: JournalRecord): void => { if (record.seq === 3) throw new Failure('journal-newer',
@@ -448,7 +448,7 @@ test('a journal cut at every byte of its last lines opens with what was whole', 
   }
 })
 
-test('what begins as a line does, and is longer than any, is moved away, but not what is longer than a write', async t => {
+test('what begins as a line does, and is longer than any, is moved away, not what is longer than a write', async t => {
   const origin = await made(t)
   const begins = `${FIRST}"test.noted",`
   const folder = origin.copy(Buffer.from(begins.padEnd(MAX_WRITE_BYTES, 'x')))
@@ -464,7 +464,7 @@ test('what follows more bytes than a line can have is still examined', async t =
   await assertRefused(folder, 'journal-damaged', 'line 1 at byte 0: ')
 })
 
-test('a flipped bit anywhere is refused with line and byte, and that of the last line end costs the last line', async t => {
+test('a flipped bit anywhere is refused with line and byte; one of the last line end costs the last line', async t => {
   const random = randomOf(t)
   const origin = await made(t, events(1, 1), events(2, 4))
   const { bytes, lines } = origin
@@ -511,7 +511,7 @@ test('of several faults near each other the first one is named, and every record
   assert.deepEqual(read(), [`line 3 at byte ${offsetOf(lines, 3)}: its seal does not open`, 2])
 })
 
-test('a restore that was killed after it gave the journal its name leaves a second one, which the next start removes', async t => {
+test('a restore killed after it named the journal leaves a second name, which the next start removes', async t => {
   const folder = freshFolder(t)
   await makeJournal(folder, [events(1, 3)])
   linkSync(journalPath(folder), `${journalPath(folder)}.1.part`)

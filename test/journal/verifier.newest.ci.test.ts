@@ -157,7 +157,7 @@ test('the verifier and the program take a line of 32 MiB, but none that is a byt
   }
 })
 
-test('a chain that was computed again is right to the verifier, unless a head was noted; the program finds it by the seals', {
+test('a chain computed anew is right to the verifier, unless a head was noted; the program finds it by the seals', {
   skip: NO_PYTHON
 }, async t => {
   const folder = freshFolder(t)

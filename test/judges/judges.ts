@@ -46,7 +46,9 @@ async function run(program: string, ...args: readonly string[]): Promise<string>
 
 const tool = (name: string): string => join(scratch, 'node_modules', '.bin', name)
 
-test('Redocly and Spectral find neither an error nor a warning in the description, open and protected', { skip: noTools }, async t => {
+test('Redocly and Spectral find neither an error nor a warning in the description, open and protected', {
+  skip: noTools
+}, async t => {
   writeFileSync(join(scratch, '.spectral.yaml'), 'extends: ["spectral:oas"]\n')
   const extra: Record<string, string> = 'extraRoutes' in SETTINGS ? { 'extra-routes': 'on' } : {}
   for (const { url } of [await startService(t, { 'rate-limit': '60', ...extra }), await startProtected(t, extra)]) {

@@ -19,7 +19,7 @@ async function lives(t: TestContext, etcdUrl?: string): Promise<void> {
   }
 }
 
-test('in random lives whoever has a password is named, or it is said that reads were not recorded, and nobody else is named',
+test('in random lives who has a password is named, or reads are said to be unrecorded, and nobody else',
   t => lives(t))
 
 test('the same holds for two instances on etcd', { skip: etcdMissing() }, async t => {

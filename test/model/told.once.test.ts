@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { seedFromEnv } from '../support/random.ts'
 import { live } from './told-lives.ts'
 
-test('in a random life whoever has a password is named, or it is said that reads were not recorded, and nobody else is named', async t => {
+test('in a random life who has a password is named, or reads are said to be unrecorded, and nobody else', async t => {
   const seed = seedFromEnv()
   t.diagnostic(`SEED=${seed}`)
   await live(seed)

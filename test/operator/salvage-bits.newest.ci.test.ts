@@ -155,7 +155,7 @@ function * flips({ lines }: Journal, line: number, one: number): Generator<reado
 }
 
 for (const [i, [type]] of LIFE.entries()) {
-  test(`any bit of line ${i + 1}, ${type}, as the last or amid others: no id again, nobody back, no loss kept quiet`, t => {
+  test(`any bit of line ${i + 1}, ${type}, as the last or amid others: no id again, nobody back, no silent loss`, t => {
     const one = randomOf(t).int(8)
     for (const journal of i === LIFE.length - 1 ? [WHOLE] : [JOURNALS[i]!, WHOLE]) {
       for (const [at, bit] of flips(journal, i, one)) {
@@ -184,7 +184,7 @@ test('whatever the head of a line says that does not open, it counts as any', ()
   }
 })
 
-test('lines that are joined, since bytes from within one to within a later one are gone, are known to be lost or the end is not known', t => {
+test('joined lines, since bytes from one to a later one are gone, are known to be lost or the end is not known', t => {
   const random = randomOf(t)
   for (let i = 0; i < 100; i++) {
     const journal = random.pick(JOURNALS.slice(3))

@@ -26,7 +26,7 @@ const NAMES = Object.keys(DAMAGES)
 const COUNT = countFromEnv(2 * NAMES.length, 'DAMAGES')
 
 for (const kind of KINDS) {
-  test(`of a ${kind} journal that is damaged at random all that can be opened comes through, and nothing else`, async t => {
+  test(`of a ${kind} journal damaged at random all that can be opened comes through, and nothing else`, async t => {
     const random = randomOf(t)
     let source = await makeSource(random, freshFolder(t), kind, 60)
     for (let n = 0; n < COUNT; n++) {
@@ -122,7 +122,7 @@ for (const [what, line] of [['a user', 3], ['tokens', 5], ['an entry', 1]] as co
   })
 }
 
-test('a whole journal is salvaged with 0; what holds no line, or is sealed with another key, is refused with 1', async t => {
+test('a whole journal is salvaged with 0; what holds no line, or has another key, is refused with 1', async t => {
   const { folder, bad, good } = await damagedFolder(t, store => createEntry(store, ENTRY, null))
   assert.equal((await admin(folder, `journal salvage ${bad} --to ${good}`)).code, 0)
   await refused(folder, `journal salvage ${bad} --to ${good}`, 1, /exists already/)
@@ -238,7 +238,7 @@ test('a service that runs on the journal has all of it: salvage says so', async 
     /has everything in memory: do not stop it before journal rescue FILE/)
 })
 
-test('the first copy that the runbook makes of a damaged folder holds its files, also where systemd made that a link', t => {
+test('the runbook\'s first copy of a damaged folder holds its files, also where systemd made that a link', t => {
   const text = readFileSync(fileURLToPath(new URL('../../src/parts/operator/SALVAGE.md', import.meta.url)), 'utf8')
   const [, words = ''] = /^cp (-a .*?) +#/m.exec(text) ?? []
   const top = freshFolder(t)

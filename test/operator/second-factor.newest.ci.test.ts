@@ -76,7 +76,7 @@ async function withFactor(t: TestContext): Promise<{ readonly folder: string, re
 }
 
 for (const [what, way] of Object.entries(WAYS)) {
-  test(`after ${what} a login needs a code that was not used before, and users without a password have none`, async t => {
+  test(`after ${what} a login needs a code that was not used, and users without a password have none`, async t => {
     const { folder, file, step } = await withFactor(t)
     await way(folder, file, t)
     const store = await openStore(folder)
@@ -90,7 +90,7 @@ for (const [what, way] of Object.entries(WAYS)) {
   })
 }
 
-test('a salvage that has lost something locks all users, with and without password, until the operator gives or takes a password', async t => {
+test('a salvage with losses locks all users, with password or not, until the operator sets or takes one', async t => {
   const { folder, file, step } = await withFactor(t)
   const { code, out } = await admin(folder, `journal salvage ${damage(folder)} --to ${file}`)
   assert.equal(code, 3)

@@ -75,7 +75,7 @@ async function pathsOf(t: TestContext, url: string): Promise<ReadonlyMap<string,
     .map(name => [name, name === 'page.html' ? '/' : name.endsWith('.txt') ? `/web/${name}` : `/${place}${name}`]))
 }
 
-test('every file of the page is served as it was built, in each coding; what has a hash in its path is kept for good', async t => {
+test('page files are served as built, in each coding; those with a hash in the path are kept for good', async t => {
   const { url } = await startService(t, { page: 'on' })
   const types: Record<string, string> = {
     html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8',
@@ -207,7 +207,7 @@ test('a page that is not there whole is refused, and what serves without it is n
   })
 })
 
-test('where the page is, deleted entries can be had back; histories only where they are asked for, own passwords with a token of a login', async t => {
+test('with the page, deleted entries can be had back; histories if asked for; own passwords with a login', async t => {
   const statuses = async (url: string, token?: string): Promise<readonly number[]> => {
     const fields = token === undefined ? [] : [`Authorization: Bearer ${token}`]
     const paths = [['GET', 'deletedPasswords'], ['POST', 'restorePassword/1'], ['GET', 'historyPassword/1'],

@@ -179,7 +179,9 @@ test('help is printed in each of the usual ways, for each command, and names etc
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('entries are added, found, shown, changed, deleted and restored; showing a password is recorded', { skip: NO_PYTHON }, async t => {
+test('entries are added, found, shown, changed, deleted and restored; showing a password is recorded', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = await initialized(t)
   for (const isServed of [false, true]) {
     if (isServed) await startProgram(t, { flags: { data: folder } })
@@ -223,7 +225,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
 })
 
-test('a word names an entry only if it is an id or the whole name of its system; what is done names the entry', async t => {
+test('a word is an entry only if it is an id or a system\'s whole name; what is done names the entry', async t => {
   const folder = await initialized(t)
   for (const [system, user] of [['prod', 'ana'], ['prod-replica', 'ana'], ['GitLab', 'ana'], ['gitlab', 'béa'],
     ['12', 'carla'], ['Línea', 'dora']]) {
@@ -292,7 +294,9 @@ test('a part of a name finds an entry for a person at a terminal who only reads,
   }
 })
 
-test('what is generated can be seen or copied, which is recorded; a new password is asked for where nothing else is', { skip: NO_PYTHON }, async t => {
+test('what is generated can be seen or copied, which is recorded; a new password is asked for where nothing else is', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = await initialized(t)
   const add = 'entry add --system s --user u'
   assert.equal(await done(folder, `${add} --generate`), 'entry 1 (s, u) created\n')
@@ -315,7 +319,7 @@ test('what is generated can be seen or copied, which is recorded; a new password
   assert.deepEqual(commands, ['entry get', 'entry get'], 'whoever sets a password knows it')
 })
 
-test('who changed something is the account that ran the command, also behind sudo, before and after a compaction', async t => {
+test('who changed something is the account that ran the command, also behind sudo and after a compaction', async t => {
   const folder = await initialized(t)
   const run = async (words: string, env: NodeJS.ProcessEnv): Promise<void> => {
     const { code, error } = await admin(folder, words, 'a long password\n', env)
@@ -394,7 +398,7 @@ test('users and tokens have groups: given, listed, changed, all again; a name th
   await refused(folder, 'token issue a@x --groups Mail', 1, /a token may see no more than its user/)
 })
 
-test('a user gets another name and other abilities; the tokens that there are may do no more than that, at once', async t => {
+test('a user gets another name and other abilities; the tokens that there are may do no more, at once', async t => {
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
   await done(folder, 'user add a@x --password-stdin', 'a long password\n')
@@ -425,7 +429,9 @@ test('a user gets another name and other abilities; the tokens that there are ma
     [200, [['password:read'], ['password:read']]])
 })
 
-test('the keys are listed with what they have sealed, and a backup goes to a pipe as it does to a file', { skip: NO_PYTHON }, async t => {
+test('the keys are listed with what they have sealed, and a backup goes to a pipe as it does to a file', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   await done(folder, 'key rotate')
@@ -498,7 +504,9 @@ test('of several `init` at once one says that it made the journal, and the other
 
 const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
 
-test('root in a folder of another user is refused with what works there, and reads files that are named', { skip: NOT_ROOT }, async t => {
+test('root in a folder of another user is refused with what works there, and reads files that are named', {
+  skip: NOT_ROOT
+}, async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u --password-stdin', 'p')
   for (const name of ['', 'journal.jsonl', 'journal.key']) chownSync(join(folder, name), 54_321, 54_322)
@@ -518,7 +526,9 @@ const OTHER = { uid: 54_321, gid: 54_322 }
 const MAY_RUN = NOT_ROOT || spawnSync(process.execPath, [ADMIN, '--version'], OTHER).status === 0 ? NOT_ROOT
   : 'another user cannot reach the program'
 
-test('a folder that its group shares, as of Kubernetes, is taken by who makes the journal, and closed to root', { skip: MAY_RUN }, t => {
+test('a folder that its group shares, as of Kubernetes, is taken by who makes the journal, and closed to root', {
+  skip: MAY_RUN
+}, t => {
   const top = freshFolder(t)
   chmodSync(top, 0o755)
   const folder = join(top, 'data')

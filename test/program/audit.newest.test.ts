@@ -46,7 +46,7 @@ async function audited(folder: string, words = ''): Promise<{ readonly code: num
   return { code, report, error, rows: report.knows.map(({ id, who, how }: any) => [id, who, how]) }
 }
 
-test('whoever set a password or was answered with it knows it, until another one is set; a HEAD, a refusal and a list without secrets tell nothing', async t => {
+test('who set or got a password knows it till the next; HEAD, refusal, list without secrets tell nothing', async t => {
   const folder = await withUsers(t)
   const { ask, program } = await served(t, folder)
   for (const n of [1, 2, 3, 4]) await ask('POST', 'createPassword', 'ana@x',
@@ -75,7 +75,7 @@ test('whoever set a password or was answered with it knows it, until another one
   assert.deepEqual((await audited(folder, 's3')).rows, rows, 'a kill loses no reader')
 })
 
-test('a removed user, also one whose address another has again, is named after a compaction, and audit joins both', async t => {
+test('a removed user, also one whose address is taken again, is named after a compaction; audit joins all', async t => {
   const folder = await withUsers(t)
   const { ask, program } = await served(t, folder)
   for (const n of [1, 2]) await ask('POST', 'createPassword', 'ana@x',
@@ -124,7 +124,7 @@ test('a name that fits nobody, or more than one entry, is refused', async t => {
   assert.deepEqual((await audited(folder, 'a@b --of-user u2')).rows, [[2, 'operator', 'set']])
 })
 
-test('the list of exposed entries has each active password that somebody knows who may not be told it any more, also by an equal one, and is empty once they were changed', async t => {
+test('exposed entries are those that somebody knows who may not, also by equal ones, until they change', async t => {
   const folder = await withUsers(t)
   const { ask, program } = await served(t, folder)
   const exposed = async (): Promise<unknown[]> => JSON.parse(await done(folder, 'entry list --exposed --json'))

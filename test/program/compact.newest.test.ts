@@ -38,7 +38,9 @@ test('a compaction says what it has made, the file is small, and its archive has
   assert.equal(shown.match(/FORMER-\d+/g)!.length, 30 - 1, 'one of each entry but the purged one')
 })
 
-test('dropping the history asks first; then no file of the folder holds a purged entry, also under the old key', { skip: NO_PYTHON }, async t => {
+test('dropping the history asks first; then no file of the folder holds a purged entry, also under the old key', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = await initialized(t)
   for (const n of [1, 2]) await done(folder, `entry add --system SECRET-${n} --user u --password-stdin`,
     `SECRET-${n}\n`)
@@ -107,7 +109,9 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
   assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 8])
 })
 
-test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', { skip: NO_PYTHON }, async t => {
+test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', {
+  skip: NO_PYTHON
+}, async t => {
   const { folder, heads: [, b, , , e, f], archives } = await longLived(t)
   const python = (...words: readonly string[]): { status: number | null, stdout: string, stderr: string } =>
     spawnSync(PYTHON, [VERIFIER, join(folder, 'journal.jsonl'), ...words], { encoding: 'utf8' })
@@ -129,7 +133,7 @@ test('the verifier says the same of archives that join, with the key, and refuse
   assert.match(python('--key', join(await initialized(t), 'journal.key')).stdout, /line 1 at byte 0: .*key/)
 })
 
-test('beside a service a compaction and a re-encryption say how long it has to be stopped for, and change nothing', async t => {
+test('beside a service compaction and re-encryption say how long it must be stopped, and change nothing', async t => {
   const program = await startProgram(t, { flags: { page: 'off' } })
   await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   const before = readFileSync(join(program.folder, 'journal.jsonl'))

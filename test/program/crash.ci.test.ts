@@ -6,7 +6,7 @@ import { launchProgram, runProgram, socketsIn, startProgram } from '../support/p
 import { freshFolder, send } from '../support/service.ts'
 
 describe('one folder', { concurrency: 2 }, () => {
-  test('a folder that is served, also by a stopped process, is refused to others in one line that names its process', async t => {
+  test('a folder that is served, also by a stopped process, is refused in one line that names the process', async t => {
     const first = await startProgram(t)
     const before = readdirSync(first.folder)
     for (const state of ['SIGSTOP', 'SIGCONT'] as const) {

@@ -111,7 +111,7 @@ async function isRefused(t: TestContext, data: string, line: RegExp): Promise<vo
   assert.doesNotMatch(stdout, /ready/)
 }
 
-test('§4.3 create on a full disk: `Error creating password`, also of a start on it; reads go on, heals with room, SIGKILL loses nothing', {
+test('§4.3 create on a full disk: `Error creating password`, also after a start; reads go on; room heals; no loss', {
   skip: NO_MOUNT
 }, async t => {
   const folder = smallDisk(t, '256k')
@@ -168,7 +168,9 @@ for (const kind of ['ext4', 'xfs'] as const) {
   })
 }
 
-test('what may only be appended to is refused at the start with a sentence, and not changed', { skip: imageMissing('ext4') }, async t => {
+test('what may only be appended to is refused at the start with a sentence, and not changed', {
+  skip: imageMissing('ext4')
+}, async t => {
   const data = join(imageDisk(t, 'ext4'), 'data')
   await (await startOn(t, data)).stop()
   for (const path of [join(data, 'journal.jsonl'), data]) {
@@ -182,7 +184,7 @@ test('what may only be appended to is refused at the start with a sentence, and 
   await (await startOn(t, data)).stop()
 })
 
-test('on a read-only mount what reads the file works, also where a torn write is at the end; a start says why it does not', {
+test('on a read-only mount what reads the file works, also with a torn write at its end; a start says why it fails', {
   skip: NO_MOUNT
 }, async t => {
   const folder = await filled(smallDisk(t, '512k'), 'a', 'b')
@@ -237,7 +239,9 @@ describe('a data folder that goes away under the running program', () => {
   ]
   for (const [what, away, back] of ways) {
     const missing = what.includes('mounted') ? NO_MOUNT : false
-    test(`${what}: writes are refused before they are acknowledged, reads go on, the stop is clean`, { skip: missing }, async t => {
+    test(`${what}: writes are refused before they are acknowledged, reads go on, the stop is clean`, {
+      skip: missing
+    }, async t => {
       const [program, client] = await startedWithEntries(t)
       const { folder } = program
       t.after(() => rmSync(`${folder}-away`, { recursive: true, force: true }))
@@ -256,7 +260,9 @@ describe('a data folder that goes away under the running program', () => {
   }
 })
 
-test('EIO of one write fails: all later writes 500 at once, reads go on, a restart clears it', { skip: NO_STRACE }, async t => {
+test('EIO of one write fails: all later writes 500 at once, reads go on, a restart clears it', {
+  skip: NO_STRACE
+}, async t => {
   const [program, client] = await startedWithEntries(t)
   const meddling = await meddle(t, program.pid, join(program.folder, 'journal.jsonl'), 'write:error=EIO:when=1')
   for (let n = 0; n < 3; n++) await client.isOnlyRead()

@@ -145,7 +145,7 @@ test('connections by the thousand, from few addresses, that never say a word: an
   })
 })
 
-test('when all connections are taken, who waits for a head gives way: a new client is served, and who is being answered stays', async t => {
+test('if all connections are taken, who waits for a head gives way: new clients are served, answers go on', async t => {
   const most = 24
   const { url } = await started(t, { MAX_CONNECTIONS: most })
   const body = '{"usuario":"v"}'

@@ -48,7 +48,7 @@ function places(t: TestContext, keyFile: string, PATH: string): { readonly backu
   return { backups, keys, env: { PATH, BACKUPS: backups, KEY_BACKUPS: keys, KEY_FILE: keyFile } }
 }
 
-test('the backup is verified, copies the keys, clears what a killed one left, and is no success if it is not good', async t => {
+test('the backup is verified, copies the keys, clears what a killed one left, and fails if it is not good', async t => {
   const folder = await initialized(t)
   const PATH = pathWith(t, { 'pes-admin': `exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
   const { backups, keys, env } = places(t, join(folder, 'journal.key'), PATH)
@@ -81,7 +81,7 @@ test('the backup is verified, copies the keys, clears what a killed one left, an
   assert.deepEqual([held.status, held.stderr], [1, `error: another pes-backup works in ${backups}\n`])
 })
 
-test('in a year of nights the newest fourteen stay, whatever the clock says, and nothing that another hand has put there goes', t => {
+test('in a year of nights the newest fourteen stay, whatever the clock says, and nothing of another hand goes', t => {
   // The day is a number: that of a journal, and of a clock that may jump.
   const place = freshFolder(t)
   const PATH = pathWith(t, {
@@ -174,7 +174,9 @@ test('systemd takes the unit of the runbook and those of the backup as they are'
   assert.deepEqual([status, stderr], [0, ''])
 })
 
-test('the steps from a unit with DynamicUser give the folders to the user of the service, which then reads them', { skip: NOT_ROOT }, async t => {
+test('the steps from a unit with DynamicUser give the folders to the user of the service, which then reads them', {
+  skip: NOT_ROOT
+}, async t => {
   const top = freshFolder(t)
   chmodSync(top, 0o755)
   const [, steps = ''] = /`(for d in password-entry-service [^`]*done)`/.exec(readFileSync(RUNBOOK, 'utf8')) ?? []

@@ -46,7 +46,7 @@ test('a service whose socket was removed takes no more changes and says so, whil
 })
 
 for (const changes of [false, true]) {
-  test(`a service whose lock another process has had${changes ? ', and whose journal that has changed,' : ''} refuses changes for good`, async t => {
+  test(`${changes ? 'a journal that another changed' : 'a lock that another had'} ends changes for good`, async t => {
     const first = await startProgram(t, { flags: WITHOUT_PAGE })
     assert.equal(await create(first, 'a'), 200)
     first.child.kill('SIGSTOP')
@@ -70,7 +70,7 @@ test('a socket that came back from a backup is not taken for the lock', async t 
   assert.equal(await create(service, 'a'), 500)
 })
 
-test('a service asks for no body of a program that is of another version or says none, and changes nothing', async t => {
+test('a service asks for no body of a program of another version or of none, and changes nothing', async t => {
   const { folder } = await startProgram(t, { flags: WITHOUT_PAGE })
   const socketPath = join(folder, socketsIn(folder)[0]!)
   const body = '{"password":"p","sistema":"s","usuario":"u"}'
@@ -125,7 +125,7 @@ for (const [what, hold] of [
   })
 }
 
-test('a change is asked for again where the service ended before it took it, and not where it may have made it', async t => {
+test('a change is asked for again if the service ended before it took it, not if it may have made it', async t => {
   const folder = await initialized(t)
   const [path, keyFile] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
   const endsAt = async (words: string, cut: (request: IncomingMessage, response: ServerResponse) =>
@@ -169,7 +169,7 @@ test('a command whose service cuts off every connection, as without descriptors,
   await held.release()
 })
 
-test('a command that a busy service has answered for long goes on where it then ends with a connection cut off', async t => {
+test('a command that a busy service has answered for long goes on if it then ends with a connection cut', async t => {
   const folder = await initialized(t)
   const beganMs = performance.now()
   const held = await serve(folder, (request, response) => {
@@ -182,7 +182,7 @@ test('a command that a busy service has answered for long goes on where it then 
   await done(folder, 'user list --json')
 })
 
-test('a start that loses its lock before it cuts a torn write off leaves what another process has acknowledged since', async t => {
+test('a start that loses its lock before it cuts a torn write off leaves what another has acknowledged', async t => {
   const folder = await initialized(t)
   const add = (system: string): void => {
     const words = ['entry', 'add', '--system', system, '--user', 'u', '--generate', '--data', folder]

@@ -11,7 +11,9 @@ import { freshFolder } from '../support/service.ts'
 
 const NOT_ROOT = process.geteuid?.() === 0 ? missing('unshare', 'setpriv') : 'only root can take away a right'
 
-test('a port below 1024 without the right to take it: the start says how to get that, or to take another port', { skip: NOT_ROOT }, t => {
+test('a port below 1024 without the right to take it: the start says how to get that, or to take another port', {
+  skip: NOT_ROOT
+}, t => {
   // In a network of its own, whose lowest free port is 1024 whatever the machine says.
   const words = ['-n', 'setpriv', '--bounding-set=-net_bind_service', process.execPath, SERVER,
     '--data', freshFolder(t), '--host', '0.0.0.0', '--port', '81']
@@ -43,7 +45,7 @@ test('a backup under the name of a left-over, which the next start would remove,
     /has the name of a killed command's left-over, which a start removes; name another file$/m)
 })
 
-test('a restore into a file while JOURNAL says etcd warns that no service uses the file, and how it gets to etcd', async t => {
+test('a restore into a file while JOURNAL says etcd warns that none uses the file, and how etcd gets it', async t => {
   const folder = await initialized(t)
   const copy = join(freshFolder(t), 'copy.jsonl')
   await done(folder, 'entry add --system s --user u --generate')

@@ -125,7 +125,9 @@ async function startSite(t: TestContext, kind: string): Promise<Site> {
 }
 
 for (const [kind, { header }] of Object.entries(WHO)) {
-  test(`behind nginx with ${kind} only those are logged in whom it knows, as those, whatever a client writes`, { skip: NO_NGINX }, async t => {
+  test(`behind nginx with ${kind} only those are logged in whom it knows, as those, whatever a client writes`, {
+    skip: NO_NGINX
+  }, async t => {
     const { url, asked, token, secret, log } = await startSite(t, kind)
     const ask = (fields: readonly string[], path = '/api/proxyLogin', method = 'POST'): Promise<RawAnswer> =>
       call(t, url, method, path, { fields, ...method === 'POST' && { body: {} } })

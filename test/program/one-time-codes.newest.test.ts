@@ -13,7 +13,7 @@ function codesOf(seed: string): readonly string[] {
   return [-1, 0, 1].map(step => codeAt(otp, stepAt(otp, Date.now()) + step))
 }
 
-test('a secret of one-time codes is set from standard input, and its code printed alone, with its seconds beside it', async t => {
+test('a one-time code secret is set from standard input; its code is printed alone, its seconds beside it', async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system git --user ana --generate')
   await refused(folder, 'entry get git --field code', 1, /entry 1 \(git, ana\) has no one-time code/)

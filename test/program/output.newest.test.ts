@@ -93,7 +93,7 @@ function taken(descriptor: number): string {
   }
 }
 
-test('--version and -h are answered, and start nothing; a flag that does not exist is refused in this program\'s own words', async t => {
+test('--version and -h are answered and start nothing; an unknown flag is refused in the program’s words', async t => {
   for (const flag of ['--version', '-V']) {
     const version = await runProgram(t, { args: [flag] })
     assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+(-dev)?\n$/.test(version.stdout)], [0, '', true])
@@ -118,7 +118,7 @@ test('in production a folder that was named and does not exist is refused, and t
   assert.ok(readdirSync(folder).includes('journal.jsonl'))
 })
 
-test('in production a journal that vanished, is empty, or was cut to nothing is refused until init was run for it', async t => {
+test('in production a journal that is gone, empty, or cut to nothing is refused until init was run', async t => {
   const folder = await initialized(t)
   const [journal, key] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
   const begun = readFileSync(journal)

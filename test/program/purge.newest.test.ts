@@ -52,7 +52,9 @@ test('a purged entry is unknown to every operation and command, and stays so aft
     ['operator entry.purged {"id":2,"operator":""}', 'operator entry.purged {"id":3,"operator":""}'])
 })
 
-test('a purge asks first, also where no service runs, and a refused one changes nothing', { skip: NO_PYTHON }, async t => {
+test('a purge asks first, also where no service runs, and a refused one changes nothing', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u\u001b[2J\u202eB --password-stdin', 'SECRET\n')
   const before = readFileSync(join(folder, 'journal.jsonl'))

@@ -50,7 +50,7 @@ const LOSSES: { readonly [what: string]: Loss } = {
 }
 
 for (const [what, { lose, keys = false, isUnnoticed = false }] of Object.entries(LOSSES)) {
-  test(`a journal that is ${what}: journal rescue writes what the service holds, the stop nothing more, and a restore brings it back`, async t => {
+  test(`a journal that is ${what}: rescue writes what is held, the stop no more; restore brings it back`, async t => {
     const program = await withThree(t)
     const { folder } = program
     const elsewhere = freshFolder(t)
@@ -81,7 +81,7 @@ for (const [what, { lose, keys = false, isUnnoticed = false }] of Object.entries
   })
 }
 
-test('a whole journal is not rescued but backed up; and no name is taken that a start would take or remove', async t => {
+test('a whole journal is not rescued but backed up; no name is taken that a start would take or remove', async t => {
   const { folder } = await withThree(t)
   const elsewhere = freshFolder(t)
   await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1,
@@ -115,7 +115,7 @@ test('what was rescued before a later change does not count: the stop writes aga
 })
 
 for (const place of ['in the folder', 'elsewhere']) {
-  test(`a folder that was emptied, with the keys ${place}: the stop writes what the service holds, and the keys if they are gone`, async t => {
+  test(`of an emptied folder, keys ${place}, the stop writes what was held, and the keys if they are gone`, async t => {
     const keyFile = place === 'elsewhere' ? join(freshFolder(t), 'keys') : undefined
     const program = await withThree(t, keyFile === undefined ? {} : { 'key-file': keyFile })
     const { folder } = program
@@ -171,7 +171,7 @@ test('a rescue whose keys cannot be written does not count: the stop writes the 
   assert.equal(await done(folder, 'entry get 3 --field password'), 'SECRET\n')
 })
 
-test('without a service a rescue names restore, then salvage; a restore ends tokens unless they are to be kept', async t => {
+test('without a service a rescue names restore, then salvage; a restore ends tokens unless told to keep', async t => {
   const folder = await initialized(t)
   await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1,
     /no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
@@ -199,7 +199,7 @@ const LEFT = [
 ]
 
 for (const name of LEFT) {
-  test(`beside ${name} no journal is begun: it is named with its records, its time and the command that takes it back`, async t => {
+  test(`beside ${name} no journal is begun: records, time and the command that takes it back are named`, async t => {
     const folder = await initialized(t)
     for (let n = 0; n < 2; n++) await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
     const left = inFolder(folder, name)
@@ -229,7 +229,7 @@ for (const name of LEFT) {
   })
 }
 
-test('several such files are all named, the one with the latest time first; a damaged journal names what was rescued', async t => {
+test('several such files are named, the latest first; a damaged journal names what was rescued', async t => {
   const folder = await initialized(t)
   const copy = readFileSync(inFolder(folder, 'journal.jsonl'))
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')

@@ -84,7 +84,7 @@ test('a packed copy is named by its format, which its first bytes tell', t => {
   }
 })
 
-test('a restore refuses a copy without a record, and one whose name is that of a leftover which it removes', async t => {
+test('a restore refuses a copy without a record, and one named like a leftover which it removes', async t => {
   const { folder, copy } = await emptied(t)
   const part = join(folder, `${JOURNAL}.1.part`)
   copyFileSync(copy, part)
@@ -97,7 +97,7 @@ test('a restore refuses a copy without a record, and one whose name is that of a
   assert.equal(statSync(join(folder, JOURNAL)).size, 0)
 })
 
-test('what is no regular file in the place of the journal is neither started on nor replaced, also behind a link', async t => {
+test('a journal that is no regular file is neither started on nor replaced, also behind a link', async t => {
   const { folder, copy } = await emptied(t)
   const [place, elsewhere] = [join(folder, JOURNAL), freshFolder(t)]
   for (const pipe of [place, join(elsewhere, 'pipe')]) {
@@ -125,7 +125,7 @@ test('a restore of a copy that ends in a part of a line says so, and restores wh
   assert.deepEqual([code, /: 2 records, head /.test(out)], [0, true])
 })
 
-test('a restore says which id comes next, and gives none below --next-id, also after a start and a compaction', async t => {
+test('a restore says the next id, and gives none below --next-id, also after a start and a compaction', async t => {
   const { folder, copy } = await emptied(t)
   const restored = async (flags: string): Promise<string> => {
     writeFileSync(join(folder, JOURNAL), '')

@@ -146,7 +146,7 @@ for (const name of NAMES) {
   const { flag, variable } = SETTINGS[name]
   const [fallback, text, value, other, malformed = []] = CASES[name]
 
-  test(`${variable} has its default, and is read from its flag in either form or its variable, which the flag beats`, () => {
+  test(`${variable} has its default, is read from its flag in both forms or its variable; the flag beats that`, () => {
     for (const env of [{}, { [variable]: '' }]) assert.deepEqual(valueOf(readSettings([], env), name), fallback)
     const env = partner(name)
     const given: readonly (readonly [args: readonly string[], text?: string])[] = [
@@ -231,7 +231,7 @@ describe('the program', { concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(cwd), [])
   })
 
-  test('where the working folder was removed both programs go on with absolute paths, and refuse others in one line', async t => {
+  test('in a removed working folder both programs go on with absolute paths, and refuse others in a line', async t => {
     const [folder, cwd] = [freshFolder(t), join(freshFolder(t), 'removed')]
     const inRemoved = (program: string): { readonly command: readonly string[], readonly cwd: string } => {
       mkdirSync(cwd)

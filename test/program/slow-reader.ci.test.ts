@@ -86,7 +86,7 @@ describe('a client that takes its time', { concurrency: true }, () => {
   })
 
   for (const isTls of [false, true]) {
-    test(`a connection whose answer took long to be read is kept as long as any, over ${isTls ? 'TLS' : 'TCP'}`, async t => {
+    test(`over ${isTls ? 'TLS' : 'TCP'} a connection whose answer was read slowly is kept as long as any`, async t => {
       const limits = { ...LIMITS, ANSWER_TIMEOUT_MS: 2_000, ANSWER_BYTES_PER_SECOND: 16_384,
         KEEP_ALIVE_TIMEOUT_MS: 65_000 }
       const flags = { journal: 'memory', 'max-body-bytes': '1000000', ...isTls ? certificateFiles(freshFolder(t)) : {} }
@@ -135,7 +135,7 @@ describe('a client that takes its time', { concurrency: true }, () => {
   })
 })
 
-test('of readers that read nothing of a long entry only so many are kept as answers may wait: the oldest are cut', async t => {
+test('of readers that take nothing of a long entry as many stay as answers may wait: the oldest are cut', async t => {
   const command = [process.execPath, '--max-old-space-size=64', join(import.meta.dirname, '../../dist/server.js')]
   const { url, pid } = await startProgram(t, { command, flags: { 'max-body-bytes': '16777216', 'rate-limit': '0' } })
   const port = Number(new URL(url).port)

@@ -53,7 +53,7 @@ describe('stops', { concurrency: 2 }, () => {
     assert.equal(await entriesOf(next), answered)
   })
 
-  test('a reader that stops reading standard output, or closes standard error, holds up neither an answer nor the stop', async t => {
+  test('who stops reading standard output, or closes standard error, holds up neither answer nor stop', async t => {
     const program = await startProgram(t, { flags: { 'access-log': 'on' } })
     program.child.stdout!.pause()
     program.child.stderr!.destroy()

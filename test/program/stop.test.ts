@@ -28,7 +28,7 @@ async function stopsAtOnce(program: Program, signal?: 'SIGTERM' | 'SIGINT' | 'SI
   return stdout
 }
 
-test('the signal that opens the debugger of Node does nothing, and what the program makes is its owner\'s alone', async t => {
+test('the signal of Node\'s debugger does nothing, and what the program makes is its owner\'s alone', async t => {
   const service = await startProgram(t)
   assert.match(readFileSync(`/proc/${service.pid}/status`, 'utf8'), /^Umask:\s+0077$/m)
   process.kill(service.pid, 'SIGUSR1')
@@ -91,7 +91,7 @@ describe('stops', { concurrency: 2 }, () => {
   }
 
   // npm passes on to the program a signal that the terminal has given to both: Ctrl-C on `npm start` comes twice.
-  test('SIGINT, also twice: a create whose body still comes is answered and kept, idle and new connections go', async t => {
+  test('SIGINT, also twice: a create whose body comes is answered and kept, idle and new connections go', async t => {
     const program = await startProgram(t)
     const keptAlive = [await idle(t, program.url), await idle(t, program.url)]
     const slow = await halfSent(t, program.url)
@@ -123,7 +123,7 @@ describe('stops', { concurrency: 2 }, () => {
     assert.ok(stdout.endsWith('\nstopped\n'), stdout)
   })
 
-  test('an operator\'s command waits for a service that waits for a slow client when it stops, and is carried out', async t => {
+  test('an operator\'s command waits for a service that stops behind a slow client, and is carried out', async t => {
     const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: 7_000 }) })
     await halfSent(t, program.url)
     const stopped = program.stop()

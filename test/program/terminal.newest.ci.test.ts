@@ -58,7 +58,9 @@ test('a table is cut to the width of a terminal, and to nothing in a pipe', { sk
   assert.ok((await done(folder, 'entry list')).includes(`${system}  ${user}\n`))
 })
 
-test('on a terminal a password is asked for twice, without echo, until it can be taken; letters can be deleted, and the prompt cancelled', { skip: NO_PYTHON }, async t => {
+test('at a terminal a password is asked for twice, without echo, until it can be taken, edited or cancelled', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = await initialized(t)
   const prompt = 'password (12 characters or more): '
   const good = [[prompt, 'SECRET\x7f\x7f\x7f\x7f\x7f\ba long password'], ['again: ', 'a long password']] as const
@@ -84,7 +86,9 @@ test('a secret of several lines is kept whole, but for one line end at its end',
   }
 })
 
-test('while a password is typed, the signal that opens the debugger of Node does nothing', { skip: NO_PYTHON }, async t => {
+test('while a password is typed, the signal that opens the debugger of Node does nothing', {
+  skip: NO_PYTHON
+}, async t => {
   const prompt = 'password (12 characters or more): '
   const typed = [[prompt, 'SIGUSR1'], [prompt, 'a long password'], ['again: ', 'a long password']] as const
   const { code, seen } = await atTerminal(await initialized(t), 'user add a@x', typed)
@@ -235,7 +239,9 @@ test('the access log is refused on a terminal, which could be paused', { skip: N
   assert.match(stdout, /error: .*a paused terminal would hold up requests/)
 })
 
-test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', { skip: NO_PYTHON }, async t => {
+test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', {
+  skip: NO_PYTHON
+}, async t => {
   const folder = join(freshFolder(t), 'data')
   makeJournal(folder, 10_000, BODY_BYTES)
   const { code, seen } = await atTerminal(folder, '--port=0', [['ready', '\x03']], SERVER)

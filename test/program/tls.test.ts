@@ -102,7 +102,7 @@ test('the versions of TLS: 1.3 and 1.2 are spoken, 1.1 and 1.0 refused by the se
   }
 })
 
-test('of the suites of TLS 1.2 those alone are spoken that encrypt and authenticate in one, with keys of the moment', async t => {
+test('of TLS 1.2 only suites are spoken that encrypt and authenticate in one, with ephemeral keys', async t => {
   const suites = getCiphers().map(name => name.toUpperCase()).filter(name => !name.startsWith('TLS_'))
   const { started: { url } } = await startSecure(t)
   const spoken: string[] = []
@@ -193,7 +193,7 @@ const BREAKS: { readonly [what: string]: (live: Pair, next: Pair) => void } = {
 }
 
 for (const [what, damage] of Object.entries(BREAKS)) {
-  test(`a new pair of which a file ${what} is reported once, the old one stays, and a good one is taken over`, async t => {
+  test(`a new pair of which a file ${what} is reported once, the old stays, and a good one is taken over`, async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const { started, live, folder } = await startSecure(t)
     const next = makePair(folder, 'second')

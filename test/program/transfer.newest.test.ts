@@ -271,7 +271,9 @@ test('of two imports of one file at once the second makes only what is missing',
   assert.equal((await entriesOf(folder)).length, 500)
 })
 
-test('a full disk keeps no part of an import or an export, and still does what has room', { skip: NO_MOUNT }, async t => {
+test('a full disk keeps no part of an import or an export, and still does what has room', {
+  skip: NO_MOUNT
+}, async t => {
   const folder = smallDisk(t, '512k')
   const { url, stop } = await startProgram(t, { flags: { data: folder } })
   await refused(folder, `import ${fileOf(t, chromeRows(6_000))}`, 1, /could not be written/)

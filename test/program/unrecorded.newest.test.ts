@@ -45,7 +45,7 @@ async function showsNothing(folder: string, words: string, out: string, why: Reg
   assert.deepEqual(readdirSync(join(out, '..')), [], words)
 }
 
-test('with a failed journal, nothing is shown; --unrecorded shows an entry out of the memory of the service, and the next start marks a gap', async t => {
+test('with a failed journal nothing is shown; --unrecorded shows an entry from memory, and marks a gap', async t => {
   const folder = await initialized(t)
   await withEntry(folder)
   const program = await served(t, folder)
@@ -87,7 +87,9 @@ test('with a failed journal, nothing is shown; --unrecorded shows an entry out o
   await again.stop()
 })
 
-test('with a full disk, nothing is shown, and with --unrecorded neither, if the note has no room; with room it is recorded as always', { skip: NO_MOUNT }, async t => {
+test('with a full disk nothing is shown, also by --unrecorded if the note has no room; with room it is recorded', {
+  skip: NO_MOUNT
+}, async t => {
   const folder = smallDisk(t, '256k')
   await done(folder, 'init')
   await withEntry(folder)
@@ -118,7 +120,7 @@ test('with a full disk, nothing is shown, and with --unrecorded neither, if the 
   await program.stop()
 })
 
-test('a note that lies there is a gap at the next command that may write, and stays while nothing can be recorded', async t => {
+test('a note is a gap at the next command that may write, and stays while nothing can be recorded', async t => {
   const folder = await initialized(t)
   await withEntry(folder)
   await (await served(t, folder)).stop()

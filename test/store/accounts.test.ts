@@ -184,7 +184,7 @@ test('two encodings of the same accents are one address, and one that is too lon
   assert.equal((await store.accounts.addUser(`${'\u0130'.repeat(126)}@x`, undefined, [], PASSWORD))?.email.length, 254)
 })
 
-test('a journal with two encodings of one address keeps both users, each by the own spelling, and takes no third', async () => {
+test('a journal with two encodings of one address keeps both users, each by its own, and takes no third', async () => {
   const { world } = await withAna()
   const [added] = world.records
   const [apart, composed] = ['jose\u0301@x.org', 'jos\u00e9@x.org']
@@ -247,7 +247,7 @@ test('an address must be one, and an ability one that an operation asks for', as
   ]) await assert.rejects(refused, { code: 'input-invalid' })
 })
 
-test('a new password is refused that is short, not Unicode, or the address; an older one is still a login', async () => {
+test('a new password is refused that is short, no Unicode, or the address; an older one is still a login', async () => {
   const { world, store } = await withAna()
   for (const password of ['eleven char', 'contrasen\u0303', '🔑'.repeat(11), '\ud801'.repeat(12), '']) {
     await assert.rejects(store.accounts.setPassword(ANA, password), { code: 'input-invalid' }, password)
@@ -362,7 +362,7 @@ test('check finds a token without a user', async () => {
   assert.throws(() => checkState(world.open().state), /token 000000000000 belongs to no user/)
 })
 
-test('beyond the bound the oldest token of a login ends, used or not, which the log names; those of the operator stay', async () => {
+test('beyond the bound the oldest login token ends, used or not, as the log says; the operator’s stay', async () => {
   const world = new World()
   const store = world.open()
   await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)

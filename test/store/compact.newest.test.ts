@@ -84,7 +84,7 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   await again.close()
 })
 
-test('a compaction keeps who knows which password, removed users among them, and who deleted what and when', async t => {
+test('a compaction keeps who knows which password, removed users too, and who deleted what and when', async t => {
   const folder = freshFolder(t)
   let store = await open(folder)
   await filled(store)
@@ -123,7 +123,7 @@ test('a compaction keeps who knows which password, removed users among them, and
   await store.close()
 })
 
-test('again and again: the numbers of archives go on, all earlier ends are named, and a name that is taken is not', async t => {
+test('again and again: archive numbers go on, all earlier ends are named, a name that is taken is not', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)
   const ends: [string, number][] = []
@@ -261,7 +261,7 @@ for (const [what, act] of Object.entries(WAYS)) {
   }
 }
 
-test('a journal with the second name that a killed compaction gave it opens and loses that name; others are refused', async t => {
+test('a journal with the second name of a killed compaction opens and loses that; others are refused', async t => {
   const copy = await copies(t)
   const folder = copy()
   for (const name of ['archive-1-9.jsonl', 'journal-1-9.jsonl']) {
@@ -331,7 +331,7 @@ test('a compacted journal shows no state of a large entry that it never had', as
     [['fields.kept', { ...large, status: 1, changed: undefined }]])
 })
 
-test('an entry cannot grow beyond what can be compacted and exported; one that an older version let grow is compacted', async t => {
+test('an entry cannot outgrow compaction and export; one that an older version let grow is compacted', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)
   const part = 'x'.repeat(9 * 1024 * 1024)
@@ -382,7 +382,7 @@ test('replaying users and ending tokens costs no more for each when there are ma
   assert.ok(most < 16 * 4 * least, `${least} us for 500, ${most} us for 8,000`)
 })
 
-test('a compaction by a clock that is a year ahead ends no token; one that had expired before the newest record goes', async t => {
+test('a compaction by a clock a year ahead ends no token; one expired before the newest record goes', async t => {
   const folder = freshFolder(t)
   wallMs = Date.UTC(2026, 0, 31)
   const store = await open(folder)

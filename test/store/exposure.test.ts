@@ -47,7 +47,7 @@ async function counting(): Promise<Counting> {
   }
 }
 
-test('exposed counts whoever knows a password and was removed, lost the group, or may neither read nor set it', async () => {
+test('exposed counts who knows a password and was removed, lost the group, or may not read nor set it', async () => {
   const { store, exposed, tell, tag } = await counting()
   const { accounts } = store
   for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, password: `of ${grupo}`, grupo },
@@ -73,7 +73,7 @@ test('exposed counts whoever knows a password and was removed, lost the group, o
   assert.deepEqual(await exposed(), [[1, 2]])
 })
 
-test('who knows an equal password counts, for whoever sees all, also if it is told by another entry later', async () => {
+test('who knows an equal password counts, for who sees all, also if it is told by another entry later', async () => {
   const { store, exposed, tell, equals } = await counting()
   for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
   await createEntry(store, { ...FIELDS, password: 'another', grupo: 'b' }, null)
@@ -89,7 +89,7 @@ test('who knows an equal password counts, for whoever sees all, also if it is to
   assert.deepEqual(await exposed('reused exposed'), [])
 })
 
-test('who knows a password from an entry that has another one now still knows it of the entries that have it', async () => {
+test('who knows a password from an entry that has another now still knows it of the entries that have it', async () => {
   const { store, exposed, tell } = await counting()
   const { state } = store
   const knowing = (id: number, equals?: readonly number[]): unknown[] =>

@@ -35,7 +35,7 @@ test('a name is one line of 1 to 64 characters, trimmed, without what parts list
   for (const [given, name] of names) assert.equal(groupName(given), name, JSON.stringify(given))
 })
 
-test('who has no list sees all, an empty list sees nothing, an entry without a group is for those without a list', () => {
+test('who has no list sees all, an empty list sees nothing, an entry without group is for those without a list', () => {
   const rows: readonly (readonly [Groups, string | undefined, boolean])[] = [
     [undefined, undefined, true], [undefined, 'a', true], [[], undefined, false], [[], 'a', false],
     [['a'], 'a', true], [['a'], undefined, false], [['a'], 'b', false], [['a'], 'A', false], [['a', 'b'], 'b', true]
@@ -114,7 +114,7 @@ for (const groups of LISTS) {
   })
 }
 
-test('a token without groups of its own has its user\'s, whatever they become; one with groups never widens', async () => {
+test('a token without own groups has its user\'s, whatever they become; one with groups never widens', async () => {
   const store = new World().open()
   await store.accounts.addUser(ANA, undefined, ['*'], PASSWORD)
   const [all, own, none] = [await sessionOf(store), await sessionOf(store, ANA, ['a', 'b']),
@@ -165,7 +165,7 @@ for (const [what, change] of [
   })
 }
 
-test('a create goes into the only group; with several, none, or one out of sight, its field says which there are', async () => {
+test('a create goes into the only group; with several, none, or one out of sight, its field says which', async () => {
   const store = new World().open()
   const rows: readonly (readonly [Groups, string | undefined, string | RegExp | undefined])[] = [
     [undefined, undefined, undefined], [undefined, '', undefined], [undefined, 'x', 'x'],

@@ -162,7 +162,7 @@ test('whoever set or was told a present password knows it, and nobody else, over
 
 const KEPT = ['knowers', 'pages', 'changes', 'former', 'kept'] as const
 
-test('if a salvage lacks one of the kept records, nobody is named who did not know, and whoever is told later is', t => {
+test('if a salvage lacks a kept record, nobody is named who did not know, and whoever is told later is', t => {
   const random = randomOf(t)
   for (let life = 0; life < 100; life++) {
     const oracle = new Oracle()
@@ -245,7 +245,7 @@ test('whoever creates and lists in turns is told nothing new; the 65th change si
   assert.equal(knowledge.isKnown(1, { list: 'active' }), false, 'somebody else has set one')
 })
 
-test('who was narrowed to a group after a full list still knows all of it, and is told what is new in the group', () => {
+test('who was narrowed to a group after a full list still knows all of it, and is told what is new there', () => {
   const groups = ['a', 'b']
   const knowledge = new Knowledge({ isActive: () => true, grupo: id => groups[id - 1], entries: () => [] })
   for (const id of [1, 2]) knowledge.set(id, 9)
@@ -281,7 +281,7 @@ test('only what was set before the newest begin or gap may have unknown readers'
   assert.deepEqual(knowledge.knowers(), [1], 'nobody is named who is not known')
 })
 
-test('a new password is known to nobody at the edges of pages of bits, and the entries beside it keep their readers', () => {
+test('a new password is known to nobody at the edges of pages of bits; entries beside it keep their readers', () => {
   const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
   const ids = Array.from({ length: 2050 }, (_, i) => i + 1)
   for (const id of ids) knowledge.set(id, 9)

@@ -28,7 +28,7 @@ after(() => {
   syncBuiltinESMExports()
 })
 
-test('logins that fail do the same work: for a known user, an unknown, removed or locked one, with and without a second factor, whatever is wrong', async () => {
+test('logins that fail do the same work, whoever the user is, and whatever factor or password is wrong', async () => {
   const world = new World()
   const store = world.open()
   const { accounts } = store

@@ -43,7 +43,7 @@ test('a password is the same however its letters are composed', async () => {
   assert.equal(await cheap().verify('contrasen\u0303a', phc), true)
 })
 
-test('a password with half of a surrogate pair is wrong, also where its bytes would be those that were hashed', async () => {
+test('a password with half a surrogate pair is wrong, also if its bytes would be those that were hashed', async () => {
   const phc = await cheap().hash('\ufffd'.repeat(12))
   for (const half of ['\ud801', '\udc01']) assert.equal(await cheap().verify(half.repeat(12), phc), false)
   assert.equal(await cheap().verify('\ufffd'.repeat(12), phc), true)
@@ -138,7 +138,7 @@ test('a password that has waited too long is refused when its turn comes, and th
   await Promise.all([...running, soon])
 })
 
-test('beyond the bound the pair seen longest ago is known no more; one that is seen again goes behind the others', () => {
+test('beyond the bound the pair seen longest ago is known no more; one seen again goes behind the others', () => {
   const pairs = new KnownPairs()
   for (let user = 1; user <= MAX_KNOWN_PAIRS; user++) pairs.add('::1', user)
   const known = (): boolean[] => [1, 2, 3, 4, MAX_KNOWN_PAIRS].map(user => pairs.has('::1', user))

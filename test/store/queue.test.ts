@@ -82,7 +82,7 @@ test('a command with several events has them in one write, or none of them if th
   assert.deepEqual(appends.at(-1), ['first', 'second', 'after'])
 })
 
-test('a command about users stands alone in its write, and finds the state as those before it have left it', async () => {
+test('a command about users stands alone in its write, and finds the state as those before have left it', async () => {
   const { store, appends } = queued()
   const seen = store.commitAlone(() => [[], store.state.entries.size])
   const [, , found] = await Promise.all([
@@ -141,7 +141,7 @@ test('a failed write rejects its batch; a failed journal rejects all that wait',
   await lost
 })
 
-test('what is thrown because of an event of the same write is said once that is durable, and not where the write fails', async () => {
+test('what an event of the same write throws is said once that is durable, not if the write fails', async () => {
   const refusing: Command<void> = ({ size }) => { throw new Failure('entry-changed', `${size}`) }
   const asked = (answer: Answer): Promise<unknown[]> => {
     const { store } = queued([answer])
@@ -220,7 +220,7 @@ test('the queue is bounded in bytes as well, unless one command alone holds more
   assert.deepEqual(await Promise.all([asks(half), asks(half)]), ['done', 'done'])
 })
 
-test('each append is reported with how long it took and whether it succeeded, once however often it was decided', async () => {
+test('each append is reported with its time and whether it succeeded, once however often it was decided', async () => {
   const reported: [number, boolean][] = []
   const slow: Answer = async events => { await new Promise(resolve => setTimeout(resolve, 20)); return events }
   const again: Answer = async (_events, decide) => decide()

@@ -33,7 +33,7 @@ test('a login with a second factor takes a code of the present step, or of the o
   }
 })
 
-test('without a code, with another one or with a wrong password there is no login; spaces in a code do not matter', async () => {
+test('with no code, another, or a wrong password nobody logs in; spaces in a code do not matter', async () => {
   const { world, store } = await withFactor()
   const code = codeOf(world.nowMs)
   for (const wrong of [undefined, '', '00000', `${code}0`,
@@ -44,7 +44,7 @@ test('without a code, with another one or with a wrong password there is no logi
   assert.equal(await isLogin(store, `${code.slice(0, 3)} ${code.slice(3)}`), true)
 })
 
-test('a code counts once: beside itself, after a login with a later one, after a restart, and the first one is used', async () => {
+test('a code counts once: beside itself, after a later one, after a restart, and the first one is used', async () => {
   const { world, store } = await withFactor()
   const code = codeOf(world.nowMs)
   const both = await Promise.all([isLogin(store, code), isLogin(store, code)])
@@ -82,7 +82,7 @@ test('the first code must be right; what is taken away is not asked for; a remov
   assert.equal(store.accounts.users()[0]!.secondFactor, undefined)
 })
 
-test('after twenty wrong codes with the right password all codes are refused for an hour; wrong passwords count nothing', async () => {
+test('after twenty wrong codes codes are refused for an hour; with a wrong password none is counted', async () => {
   const { world, store } = await withFactor()
   for (let n = 0; n < 2 * MAX_WRONG_CODES; n++) await isLogin(store, '000', 'wrong')
   for (let n = 0; n < MAX_WRONG_CODES - 1; n++) await isLogin(store, '000')

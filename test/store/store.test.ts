@@ -200,7 +200,7 @@ test('whole pages that are deleted leave no trace in the list, whichever and how
   }
 })
 
-test('over several pages, whatever is listed and changed in between, the list is the model\'s and stays as it was taken', async t => {
+test('over several pages, whatever is done meanwhile, the list is the model\'s and stays as it was taken', async t => {
   const random = randomOf(t)
   const [store, model] = await filled(2 * LIST_PAGE_ENTRIES + 100)
   const taken: [Buffer, string][] = []

@@ -87,7 +87,9 @@ const noOathtool = ((): string | false => {
   }
 })()
 
-test('oathtool makes the same codes of random secrets, algorithms, digits, periods and times', { skip: noOathtool }, t => {
+test('oathtool makes the same codes of random secrets, algorithms, digits, periods and times', {
+  skip: noOathtool
+}, t => {
   const random = randomOf(t)
   for (let i = 0; i < 60; i++) {
     const secret = base32Of(random.bytes(1 + random.int(80)))

@@ -76,7 +76,7 @@ function whole({ line, headers, text }: RawAnswer): object {
 for (const groups of GROUPS) {
   const who = groups === undefined ? 'without a list of groups' : `with the groups ${JSON.stringify(groups)}`
 
-  test(`of each operation with an id a caller ${who} is answered as for an unknown id, unless the entry is in sight`, async t => {
+  test(`each operation answers a caller ${who} as for an unknown id, unless the entry is in sight`, async t => {
     const service = await started(t)
     const { url, service: { store } } = service
     const token = await tokenFor(service, groups)
@@ -116,7 +116,7 @@ for (const groups of GROUPS) {
     }
   })
 
-  test(`a list for a caller ${who} has what is in sight, and its bytes, length and tag do not change with the rest`, async t => {
+  test(`a list for a caller ${who} has what is in sight; the rest changes no byte, length or tag of it`, async t => {
     const service = await started(t)
     const { url, service: { store } } = service
     const token = await tokenFor(service, groups)
@@ -144,7 +144,7 @@ for (const groups of GROUPS) {
   })
 }
 
-test('whatever else is right or wrong with a request, an entry out of sight is answered like an unknown id', async t => {
+test('whatever else is right or wrong with a request, an entry out of sight is answered as an unknown id', async t => {
   const service = await started(t)
   const token = await tokenFor(service, ['a'])
   const json = 'Content-Type: application/json'
@@ -183,7 +183,7 @@ test('two callers with the same groups in another order, and others between them
   }
 })
 
-test('an entry that is moved out of sight, or away, while a body is on its way is unknown then; nothing of it is changed', async t => {
+test('an entry moved out of sight, or away, while a body is coming is unknown then, and nothing changes', async t => {
   const service = await started(t)
   const { url, service: { store } } = service
   const token = await tokenFor(service, ['a'])
@@ -221,7 +221,7 @@ test('moves beside reads, changes and lists: whoever sees one group gets an entr
   }
 })
 
-test('a user who is confined sees less from the next request on, with every token, and what is on its way is refused', async t => {
+test('a confined user sees less from the next request on, by every token; what is on its way is refused', async t => {
   const service = await started(t)
   const { url, service: { accounts } } = service
   const [token, own] = [await tokenFor(service, undefined), await tokenFor(service, ['a', 'b'])]

@@ -27,7 +27,7 @@ class Tags {
   }
 }
 
-test('updates that share a write are each answered with what they have set, and with a tag that holds as long as it is so', async t => {
+test('updates that share a write are answered with what each set, and with a tag that holds as long', async t => {
   const started = await startProtected(t, { 'login-limit': '0' })
   const { folder } = started
   const token = await tokenOf(started)

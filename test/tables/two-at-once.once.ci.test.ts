@@ -64,7 +64,7 @@ test('the table knows every command', async () => {
   assert.deepEqual(commands.sort(), known.sort())
 })
 
-test('every command beside each that stops the others, and beside itself: it is done or says why not, and nothing is lost', async t => {
+test('each command beside each that stops others, and itself, is done or says why not; nothing is lost', async t => {
   const home = freshFolder(t)
   writeFileSync(join(home, 'import.jsonl'), `${JSON.stringify({ password: 'i', sistema: 's', usuario: 'i',
     status: 1 })}\n`)

@@ -80,7 +80,7 @@ inBrowser('the generator keeps its options in the address, never a password', EV
   assert.equal(await browser.run("return document.getElementById('generator')"), null, 'what is typed has no options')
 })
 
-inBrowser('a generated password is in the field at once, and the first Enter or click on Save saves it', EVERYWHERE, async t => {
+inBrowser('a generated password is in the field at once; the first Enter or click saves it', EVERYWHERE, async t => {
   const { browser, service } = await openService(t, {}, entries())
   for (const [id, save] of [[1, () => browser.click('#editor .main')], [2, () => browser.press(KEYS.enter)]] as const) {
     await browser.click(id === 1 ? '#blank button' : '#create')
@@ -95,7 +95,7 @@ inBrowser('a generated password is in the field at once, and the first Enter or 
   }
 })
 
-inBrowser('a password that is shown hides itself, in the dialog and in the editor; nothing is asked for before', CHROMIUM, async t => {
+inBrowser('a shown password hides itself, in dialog and editor; nothing is asked for before', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await view(browser, 'Banco Central')
   assert.ok(!(await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => " +
@@ -178,7 +178,7 @@ inBrowser('a secret is shown with look-alikes, spaces and what cannot be seen ma
       ['   ', '01', '\u0430', '|', 'U+202E'])
 })
 
-inBrowser('a space is marked by a ground as high as the line, and by no character that it could be; notes have no marks', CHROMIUM, async t => {
+inBrowser('a space is marked by a ground as high as its line, by no character; notes have none', CHROMIUM, async t => {
   const { browser, service } = await openService(t, {}, entries(['AAA', 'ana', 'a b_c']))
   await updateEntry(service.store, 1, { notas: 'one two 3 _ 4' }, null)
   await loadAgain(browser)
@@ -197,7 +197,7 @@ inBrowser('a space is marked by a ground as high as the line, and by no characte
   assert.equal(await browser.run("return document.querySelectorAll('#view-notes .code span').length"), 0)
 })
 
-inBrowser('notes have a row only if there are some, and are copied; in the editor they are hidden until asked for', CHROMIUM, async t => {
+inBrowser('notes have a row if there are any, are copied, and hidden while edited until asked', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await updateEntry(service.store, 1, { notas: 'PIN of the door: 4711' }, null)
   await loadAgain(browser)

@@ -43,7 +43,7 @@ inBrowser('what was deleted is found there, and undone there', CHROMIUM, async t
   assert.equal(service.store.state.entries.get(1)?.status, 1)
 })
 
-inBrowser('the history says who changed what and when, without values; a former value is asked for by itself', CHROMIUM, async t => {
+inBrowser('the history says who changed what, when, without values; a former one is asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
   await updateEntry(service.store, 1, { password: 'the newer one' }, null)
   await view(browser, 'Correo')
@@ -101,7 +101,7 @@ inBrowser('the password of the user is changed, and the new one asked for', CHRO
   await logIn(browser, ANA, 'another long password')
 })
 
-inBrowser('a new password that the service refuses is refused in the page\'s language, and can be seen while it is typed', CHROMIUM, async t => {
+inBrowser('a refused new password is said in the page\'s language, and can be seen while typed', CHROMIUM, async t => {
   const { browser } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
   await logIn(browser)
   await browser.run("document.getElementById('show-account').click()")
@@ -132,7 +132,7 @@ inBrowser('the sessions of the account are listed, this one is marked, and all o
   await browser.until("return document.querySelectorAll('#sessions li').length === 1")
 })
 
-inBrowser('a one-time code is set in the editor, shown with its seconds, copied from the row, replaced and removed', CHROMIUM, async t => {
+inBrowser('a one-time code is set, shown with its seconds, copied from a row, replaced, removed', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await edit(browser, 'Correo')
   await browser.fill('#otp', 'no base32 !')

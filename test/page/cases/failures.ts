@@ -79,7 +79,7 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
   await until(() => service.store.state.entries.active === 10)
 })
 
-inBrowser('while the list cannot be read either, saving again checks first and makes no duplicate', CHROMIUM, async t => {
+inBrowser('while the list cannot be read too, saving again checks first and makes no duplicate', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await lose(browser, 'listEntries', false, 2)
   await lose(browser, 'createPassword', true)

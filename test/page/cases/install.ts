@@ -38,7 +38,7 @@ inBrowser('a second visit asks for the page and the list alone', CHROMIUM, async
   assert.deepEqual(asked, ['/'])
 })
 
-inBrowser('below the prefix of an embedder the page and the description work, with and without the last slash', CHROMIUM, async t => {
+inBrowser('below an embedder’s prefix page and description work, with and without a last slash', CHROMIUM, async t => {
   const service = await openEmbedded({ journal: 'memory', prefix: '/in/the/vault', allowedHosts: '127.0.0.1' })
   const server = createServer((request, response) => service.handle(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -78,7 +78,7 @@ inBrowser('an entry is made, looked at, changed and deleted by keyboard alone', 
   assert.equal(await focus(browser), 'button: Añadir la primera')
 })
 
-inBrowser('the dialogs have names, keep the focus, give it back, and say what is wrong at the field', EVERYWHERE, async t => {
+inBrowser('dialogs have names, keep the focus, give it back, and say what is wrong at a field', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   const dialog = await browser.find('#editor')
@@ -122,7 +122,7 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   assert.equal(await isEditing(browser), false, 'switched off')
 })
 
-inBrowser('the keys work in the viewer, and on the row with the focus: copy, edit, delete, undo, search', EVERYWHERE, async t => {
+inBrowser('keys work in the viewer and on the focused row: copy, edit, delete, undo, search', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   await keepCopies(browser)
   await view(browser, 'GitHub')

@@ -28,7 +28,7 @@ const knowersIn = (browser: Browser): Promise<string[]> =>
 const filters = (browser: Browser): Promise<string[]> =>
   browser.run("return [...document.getElementById('filter')?.options ?? []].map(one => one.text)")
 
-inBrowser('the viewer says who knows the password, how, and who of them has left; asking tells no secret', EVERYWHERE, async t => {
+inBrowser('the viewer says who knows the password, how, and who has left; no secret is told', EVERYWHERE, async t => {
   const started = await openProtected(t)
   const { browser, service } = started
   await readAndLeave(started, 1)
@@ -56,7 +56,7 @@ inBrowser('the viewer says who knows the password, how, and who of them has left
     "one.innerText.startsWith(arguments[0] + ' · la recibió'))", ANA)
 })
 
-inBrowser('what somebody knows who may no longer read it is marked, filtered by, and leaves the filter as passwords are changed', CHROMIUM, async t => {
+inBrowser('what somebody knows who may read it no more is marked and filtered, until changed', CHROMIUM, async t => {
   const started = await openProtected(t)
   const { browser, service } = started
   await readAndLeave(started, 1, 2)
@@ -120,7 +120,7 @@ inBrowser('a shown code has a ring of its seconds, is copied, and hides by itsel
   assert.equal(await browser.run("return document.querySelector('#view-code .ring').checkVisibility()"), false)
 })
 
-inBrowser('a user with a second factor logs in with its code, once, and is told no more than others without it', EVERYWHERE, async t => {
+inBrowser('who has a second factor logs in with its code, once, and else is told no more', EVERYWHERE, async t => {
   const { browser, service } = await openProtected(t)
   const otp = otpIn(KEY)!
   const code = (steps: number): string => codeAt(otp, stepAt(otp, Date.now()) + steps)

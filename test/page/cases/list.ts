@@ -10,7 +10,7 @@ import { KEYS, type Browser } from '../../support/webdriver.ts'
 const users = (browser: Browser): Promise<string[]> =>
   browser.run("return [...document.querySelectorAll('#rows .user bdi')].map(one => one.textContent)")
 
-inBrowser('an empty service says so, and that it is open; its first entry is created with the generator', EVERYWHERE, async t => {
+inBrowser('an empty service says so and that it is open; a first entry comes by the generator', EVERYWHERE, async t => {
   const { browser, service } = await openService(t, {}, entries())
   assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas\s+Abierto: cualquiera[^]*admin import FILE/)
   assert.equal(await browser.run("return document.getElementById('query')"), null, 'nothing to search')
@@ -28,7 +28,7 @@ inBrowser('an empty service says so, and that it is open; its first entry is cre
   assert.ok(!(await documentOf(browser)).includes(proposed))
 })
 
-inBrowser('the list is asked for without secrets, and revalidated when the page is looked at again', CHROMIUM, async t => {
+inBrowser('the list is asked for without secrets, and revalidated when the page is seen again', CHROMIUM, async t => {
   const { browser, service } = await openService(t, {},
     entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'], ['Tres', 'eva', 'x']))
   const asked = await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => " +
@@ -91,7 +91,7 @@ inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {
   assert.deepEqual(await systems(browser), ['Dos', 'Tres', 'Uno'])
 })
 
-inBrowser('the search takes words of system and user, without case and accents; Enter opens the first hit', EVERYWHERE, async t => {
+inBrowser('search takes words of system and user in any case or accent; Enter opens the first', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   for (const [query, hits] of [
     ['nomina', ['Nómina']], ['GARCIA', ['Banco Central', 'GitHub', 'Nómina']], ['cen ana', ['Banco Central']],
@@ -132,7 +132,7 @@ inBrowser('headers sort, numbers by their value, and say how', CHROMIUM, async t
   assert.ok(names.length === 10 && names.every(name => name !== ''), 'each column has a name')
 })
 
-inBrowser('a web address is shown and sorted by its host, and opens in a new tab without a referrer', CHROMIUM, async t => {
+inBrowser('a web address is shown and sorted by host, and opens in a new tab without a referrer', CHROMIUM, async t => {
   const { browser } = await openService(t, {}, entries(...[
     'https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three',
     'ftp://four.example', 'oa', 'oz'

@@ -4,7 +4,7 @@ import { createEntry, updateEntry } from '../../../src/store/commands.ts'
 import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, remove, rowOf, show, view } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
-inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothing takes room from the texts', EVERYWHERE, async t => {
+inBrowser('rows are 56 px, in two lines 64; copy stays in place, and texts lose no room', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   for (const [width, height, wide] of [[1280, 56, 1120], [1920, 56, 1360], [768, 64, 0], [390, 64, 0]] as const) {
     await browser.resize(width, 800)
@@ -77,7 +77,7 @@ inBrowser('a tile is drawn whole at every width, and the head stays', EVERYWHERE
   assert.equal(Math.round(head), Math.round(bar))
 })
 
-inBrowser('on a phone the viewer is a sheet with its buttons at its foot, closed by dragging; the editor fills the screen', CHROMIUM, async t => {
+inBrowser('on a phone the viewer is a sheet that is dragged shut; the editor fills the screen', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await browser.resize(390, 700)
   await view(browser, 'Correo')
@@ -99,7 +99,7 @@ inBrowser('on a phone the viewer is a sheet with its buttons at its foot, closed
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('sistema')).fontSize"), '16px')
 })
 
-inBrowser('a message stays above the buttons of a sheet, also if the window only then becomes narrow', EVERYWHERE, async t => {
+inBrowser('a message stays above the buttons of a sheet, also once the window becomes narrow', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.resize(1200, 800)
   await remove(browser, 'GitHub')
@@ -139,7 +139,7 @@ inBrowser('on paper there is a sentence and no list', CHROMIUM, async t => {
   assert.equal(printed, 'La lista de contraseñas no se imprime.')
 })
 
-inBrowser('in both schemes and at every width, text has the contrast of AA and no target is small', EVERYWHERE, async t => {
+inBrowser('in both schemes at every width text has the contrast of AA and no target is small', EVERYWHERE, async t => {
   const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'p'], ['Dos', 'ana', 'p'],
     ['https://bank.example/login', 'ana', 'q']))
   const look = async (): Promise<void> => {

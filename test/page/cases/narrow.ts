@@ -61,7 +61,7 @@ inBrowser('at 320 px nothing sticks out, in both languages', EVERYWHERE, async t
   }
 })
 
-inBrowser('with letters of twice the size nothing sticks out, at 320 px, on a phone and on a screen', ['chromium', 'firefox'], async t => {
+inBrowser('at 320 px, on a phone and a screen letters of twice the size fit', ['chromium', 'firefox'], async t => {
   const { browser, url } = await openService(t)
   const setFont = (size: number): Promise<unknown> => browser.native.chrome === undefined
     ? browser.devtools('Page.setFontSizes', { fontSizes: { standard: size, fixed: size } })
@@ -92,7 +92,7 @@ inBrowser('login, bar, account and own password fit at 320 px, the bar in one li
   }
 })
 
-inBrowser('a message is one line at the bottom, above the buttons of a sheet, and waits while it is used', EVERYWHERE, async t => {
+inBrowser('a message is one line at the bottom, above sheet buttons, and waits while in use', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await show(browser, 390, 640, 'light')
   await browser.run("document.querySelector('#rows [data-act=remove]').click()")

@@ -56,7 +56,7 @@ inBrowser('only "Change" makes a field, the old password can be kept, and a chan
   await until(() => service.store.state.entries.get(1)?.password === 'S3cr3ta-del-correo')
 })
 
-inBrowser('a secret of several lines keeps them, is counted, and is shown and copied with them', EVERYWHERE, async t => {
+inBrowser('a secret of several lines keeps them, is counted, is shown and copied with them', EVERYWHERE, async t => {
   const { browser, service } = await openService(t, {}, entries())
   await browser.click('#create')
   await browser.fill('#sistema', 'Llave')
@@ -130,7 +130,7 @@ inBrowser('who was elsewhere for a moment only finds the clipboard as it is, too
   assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto'])
 })
 
-inBrowser('who stayed on the page has the clipboard cleared after a while; the page never reads it', CHROMIUM, async t => {
+inBrowser('who stayed on the page has the clipboard cleared in a while; the page never reads it', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await holdClipboard(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
@@ -206,7 +206,7 @@ inBrowser('a password that was copied is cleared after a logout, too', CHROMIUM,
   await browser.until("return done.at(-1) === ''")
 })
 
-inBrowser('what a gateway says in its own words is no empty list, no deletion, and nobody else\'s', CHROMIUM, async t => {
+inBrowser('what a gateway says in its words is no empty list, no deletion, and nobody else\'s', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await gateway(browser, '/api/list', 404, { error: 'no route' })
   await browser.click('#refresh')
@@ -223,7 +223,7 @@ inBrowser('what a gateway says in its own words is no empty list, no deletion, a
   assert.ok((await systems(browser)).includes('Correo'), 'nobody has deleted it')
 })
 
-inBrowser('what is common or short is warned of, what was typed has no meter, what was generated is called strong', EVERYWHERE, async t => {
+inBrowser('the common or short is warned of, the typed has no meter, the generated is strong', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   const said = (): Promise<string> => textOf(browser, '.field:has(#password)')
@@ -266,7 +266,7 @@ inBrowser('a reload leaves no token either, and Back to the page asks for a logi
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
-inBrowser('a page that is left keeps nothing, and begins again when it comes back from the browser\'s cache', EVERYWHERE, async t => {
+inBrowser('a page that is left keeps nothing, and begins again when the cache brings it back', EVERYWHERE, async t => {
   const leave = async (browser: Browser): Promise<void> => {
     await view(browser, 'GitHub')
     await browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
@@ -313,7 +313,7 @@ inBrowser('a logout that is refused is not tried again', CHROMIUM, async t => {
   assert.equal(service.accounts!.tokens().length, 1)
 })
 
-inBrowser('a line that drops is told after a while; list, place and dialog stay, also when it is back', CHROMIUM, async t => {
+inBrowser('a dropped line is told in a while; list, place and dialog stay, also when it is back', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await browser.resize(1200, 320)
   await browser.run("scrollTo({ top: 200, behavior: 'instant' })")
@@ -366,7 +366,7 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
   }
 })
 
-inBrowser('an editor that a new login opens again holds what was typed, and asks for the stored password again', CHROMIUM, async t => {
+inBrowser('an editor that a login opens again holds what was typed, and asks for the password', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   await logIn(browser)
   await view(browser, 'Correo')
@@ -405,7 +405,7 @@ inBrowser('what the lock has interrupted is not shown to another person', CHROMI
   assert.doesNotMatch(await documentOf(browser), /unsaved/)
 })
 
-inBrowser('a deletion is done at once; several are one message, and undone by it or by the key', EVERYWHERE, async t => {
+inBrowser('a deletion is done at once; several are one message, undone by it or by the key', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   await remove(browser, 'Correo')
   await until(() => service.store.state.entries.get(1)?.status === 0)
@@ -422,7 +422,7 @@ inBrowser('a deletion is done at once; several are one message, and undone by it
   await until(() => service.store.state.entries.active === 8)
 })
 
-inBrowser('of systems that are alike the message names the user; who may not restore is asked before', CHROMIUM, async t => {
+inBrowser('of like systems the message names the user; who may not restore is asked before', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['password:read', 'password:create', 'password:delete'])
   await logIn(browser)
   await createEntry(browser, 'Correo')

@@ -62,7 +62,7 @@ inBrowser('who may see the list and not the passwords has it without them', CHRO
     ['view-user'])
 })
 
-inBrowser('an ability that was taken away meanwhile is refused with a message, and not offered again before the next login', CHROMIUM, async t => {
+inBrowser('an ability taken away is refused with a message, not offered before the next login', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   await logIn(browser)
   const { accounts } = service

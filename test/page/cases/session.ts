@@ -17,7 +17,7 @@ import { KEYS, type Browser } from '../../support/webdriver.ts'
 
 const leave = (browser: Browser): Promise<unknown> => browser.run("document.getElementById('logout').click()")
 
-inBrowser('login and logout: the token is in memory alone, and revoked; nothing stays in the document', EVERYWHERE, async t => {
+inBrowser('login, logout: the token is in memory alone, is revoked; nothing stays in the page', EVERYWHERE, async t => {
   const { browser, service } = await openProtected(t)
   assert.equal(await (await browser.focused()).name(), 'Correo electrónico', 'the focus is on the first field')
   await browser.click('#login .main')
@@ -68,7 +68,7 @@ inBrowser('what was requested before the logout shows nothing to the next user',
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
-inBrowser('after ten minutes without input the page locks itself, counts down before, and gives back what was typed', CHROMIUM, async t => {
+inBrowser('after ten idle minutes the page counts down, locks, and gives back what was typed', CHROMIUM, async t => {
   const open = await openService(t)
   await laterBy(open.browser, 9.5, 'nothing')
   await open.browser.until("return /se bloqueará en \\d+ s/.test(document.getElementById('idle').innerText)")
@@ -110,7 +110,7 @@ inBrowser('a service without users says how the first one is made', CHROMIUM, as
   assert.match(await textOf(browser, '#no-users'), /Todavía no hay usuarios[^]*admin user add EMAIL/)
 })
 
-inBrowser('whom the host vouches for is logged in when the page is opened, and after a logout only by a button', EVERYWHERE, async t => {
+inBrowser('who is vouched for by the host is in at once, after a logout by a button', EVERYWHERE, async t => {
   const { service, url, state } = await vouchingHost(t)
   const browser = await openPage(t, url)
   await browser.until("return /0 entradas|no hay|Todav/.test(document.body.innerText) && " +

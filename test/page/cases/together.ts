@@ -38,7 +38,7 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   assert.deepEqual([usuario, password], ['mine', 'of Eva'], 'what was not typed stays as the other one has it')
 })
 
-inBrowser('what is created, changed and deleted while the list comes stays so, and what others did comes with it', EVERYWHERE, async t => {
+inBrowser('what is made, changed, deleted while the list comes stays, as does what others did', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   await storeEntry(service.store, { sistema: 'Of Eva', usuario: 'eva', password: 'p' }, null)
   await browser.run(`const real = window.fetch
@@ -64,7 +64,7 @@ inBrowser('what is created, changed and deleted while the list comes stays so, a
   assert.equal((await textOf(browser, `${await rowOf(browser, 'Correo')} .user`)).trim(), 'mine')
 })
 
-inBrowser('behind a proxy that compresses, which makes every tag a weak one, what is changed is saved', CHROMIUM, async t => {
+inBrowser('behind a compressing proxy, which makes every tag weak, what is changed is saved', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await browser.run(`const { fetch } = window
     window.fetch = async (...asked) => {
