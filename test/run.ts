@@ -60,7 +60,8 @@ const kind = named.length === 0 ? '' : named.length === 1 && Object.hasOwn(KINDS
 const unknown = kind === undefined ? named.find(name => !all.some(file => isNamed(file, name))) : undefined
 if (unknown !== undefined) {
   const folders = [...new Set(all.map(folderOf))].sort()
-  console.error(`there is no test/${unknown}; there are ${Object.keys(KINDS).slice(1).join(', ')} and the folders ${folders.join(', ')}`)
+  const kinds = Object.keys(KINDS).slice(1).join(', ')
+  console.error(`there is no test/${unknown}; there are ${kinds} and the folders ${folders.join(', ')}`)
   process.exit(2)
 }
 const isAsked = kind !== undefined ? KINDS[kind]! : (file: string) => named.some(name => isNamed(file, name))

@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { joined } from './support/patterns.ts'
 import { endOf, textOf } from './support/reporter.ts'
 import { freshFolder } from './support/service.ts'
 import { lostTests, runFile, titlesIn, type FileResult } from './support/test-file.ts'
@@ -52,7 +53,8 @@ describe('a run does not pass', { concurrency: 3 }, () => {
     ].join('\n'))
     assert.deepEqual(result.problems, [])
     assert.match(textOf(result),
-      /^said\n✖ a\.test\.ts: four\n  Error: outer\n(    .*\n)+  Error: because\n(    .*\n)+✖ a\.test\.ts: 5 tests, \d+\.\d s\n$/)
+      joined(/^said\n✖ a\.test\.ts: four\n  Error: outer\n(    .*\n)+  Error: because\n(    .*\n)+/,
+        /✖ a\.test\.ts: 5 tests, \d+\.\d s\n$/))
     assert.doesNotMatch(textOf(result), /node:internal/)
     const { text, isGood } = endOf([result], LEFT_OUT, [])
     assert.equal(isGood, false)

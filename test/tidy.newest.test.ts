@@ -8,6 +8,7 @@ import { join, posix } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { joined } from './support/patterns.ts'
 
 /** Texts by their paths from the top of the repository. */
 type Sources = ReadonlyMap<string, string>
@@ -130,7 +131,8 @@ interface Import {
 
 /** In the one way in which imports are written here. */
 const IMPORT = new RegExp([
-  /^(?:import|export) (?<type>type )?(?:\*(?: as \w+)?|(?<one>\w+)?(?:, )?(?:\{(?<names>[^}]*)\})?) from ['"](?<from>[^'"]+)['"]/,
+  joined(/^(?:import|export) (?<type>type )?(?:\*(?: as \w+)?|(?<one>\w+)?(?:, )?(?:\{(?<names>[^}]*)\})?)/,
+    / from ['"](?<from>[^'"]+)['"]/),
   /^import ['"](?<bare>[^'"]+)['"]/, /\bimport\((?<computed>[^)\n]+)\)/, /^import \w+ = (?<old>.*)/
 ].map(({ source }) => source).join('|'), 'gm')
 
@@ -321,7 +323,8 @@ const CONTACTS = [
 ]
 /** What a page must not hold: scripts and styles of its own, handlers, forms that go somewhere, foreign addresses. */
 const UNSAFE_MARKUP =
-  /<script(?![^>]* src="web\/)[^>]*>|<style|\s(?:on\w+|style|action|srcdoc)=|(?:src|href)="(?!web\/|#)[^"]*"|\bjavascript:/i
+  joined(/<script(?![^>]* src="web\/)[^>]*>|<style|\s(?:on\w+|style|action|srcdoc)=|(?:src|href)="(?!web\/|#)[^"]*"|/,
+    /\bjavascript:/i)
 
 function linesWith(sources: Sources, pattern: RegExp): string[] {
   return [...sources].flatMap(([path, text]) =>
@@ -459,8 +462,12 @@ const RULES: { readonly [title: string]: Rule } = {
     found: ['src/a.ts two']
   },
   [`a file of src has at most ${MAX_LINES} lines`]: { find: longFiles },
-  [`a line of src has at most ${MAX_COLUMNS} characters`]: { find: sources =>
-    linesWith(sources, new RegExp(`.{${MAX_COLUMNS + 1}}`, 'u')) },
+  [`a line of src and test has at most ${MAX_COLUMNS} characters`]: {
+    find: sources => linesWith(sources, new RegExp(`.{${MAX_COLUMNS + 1}}`, 'u')),
+    tree: new Map([...SRC, ...TEST]),
+    bad: { 'test/a.test.ts': ['ñ'.repeat(MAX_COLUMNS), 'ñ'.repeat(MAX_COLUMNS + 1)] },
+    found: ['test/a.test.ts:2']
+  },
   'no file or folder has a catch-all name': {
     find: sources => [...sources.keys()].filter(path =>
       path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!))),

@@ -169,7 +169,8 @@ for (const [what, end] of Object.entries({
     const program = await startProgram(t, { flags: { 'access-log': 'on' }, ...end.command && { command: end.command } })
     end.act(program)
     for (let n = 0; n < 20; n++) assert.equal((await send(program.url, 'GET', '/api/listPassword')).status, 404)
-    const lost = /^pes_access_log_lost_lines_total (\d+)$/m.exec(await (await fetch(`${program.url}/metrics`)).text())?.[1]
+    const metrics = await (await fetch(`${program.url}/metrics`)).text()
+    const lost = /^pes_access_log_lost_lines_total (\d+)$/m.exec(metrics)?.[1]
     assert.ok(Number(lost) >= 19, `${lost} lines`)
     const { code, stderr } = await program.stop()
     assert.equal(code, 0)

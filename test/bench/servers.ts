@@ -80,7 +80,9 @@ export function serveFloor(floor: Floor, file: string, cores: Cores, journal?: s
 export async function parseLoopMs(file: string, cores: Cores): Promise<number> {
   const loop = `import fs from 'node:fs'
     const beganMs = performance.now(), found = new Map()
-    for (const line of fs.readFileSync(process.argv[1], 'latin1').trimEnd().split('\\n')) found.set(found.size, line && JSON.parse(line))
+    for (const line of fs.readFileSync(process.argv[1], 'latin1').trimEnd().split('\\n')) {
+      found.set(found.size, line && JSON.parse(line))
+    }
     process.send(performance.now() - beganMs)`
   const child = start(['--input-type=module', '-e', loop, file], cores.server)
   const [ms] = await once(child, 'message')

@@ -186,7 +186,8 @@ const HOST = `
 import { createServer } from 'node:http'
 const { openService } = await import(${JSON.stringify(join(DIST, 'index.js'))})
 const service = await openService({ dataDir: process.argv[2], rateLimit: 0, extraRoutes: true, page: false })
-createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('http://127.0.0.1:' + this.address().port) })
+const server = createServer(service.handle)
+server.listen(0, '127.0.0.1', () => { console.log('http://127.0.0.1:' + server.address().port) })
 `
 /** What both say of where they serve. */
 const ADDRESS = /https?:\/\/\S+:(\d+)$/m

@@ -249,7 +249,9 @@ function shown(answer: RawAnswer): Record<string, string> {
 function normalized(name: string, value: string, { headers }: RawAnswer): string {
   if (name === 'date') return Number.isNaN(Date.parse(value)) ? value : '…'
   if (name === 'x-request-id') return /^[0-9a-f-]{36}$/.test(value) ? '…' : value
-  if (name === 'etag' && headers['content-type']?.includes('json') === true) return /^"[A-Za-z0-9_-]{1,64}"$/.test(value) ? '"…"' : value
+  if (name === 'etag' && headers['content-type']?.includes('json') === true) {
+    return /^"[A-Za-z0-9_-]{1,64}"$/.test(value) ? '"…"' : value
+  }
   // The two windows have not begun in the same second.
   if (name === 'retry-after' && headers['x-ratelimit-remaining'] === '0') return /^([1-9]|[1-5]\d|60)$/.test(value)
     ? '1 to 60' : value
@@ -364,8 +366,9 @@ for (const name of names) {
   const done = await compare(name, CONFIGURATIONS[name]!, random,
     Math.ceil(count * (CONFIGURATIONS[name]!.share ?? 1) / shares))
   total += done
-  console.log(`${name}: ${done} connections, ${((performance.now() - begunMs) / 1000).toFixed(1)} s, ${groups.size} kinds of difference so far; ${
-    [...statuses].sort(([a], [b]) => a - b).map(([status, times]) => `${status}: ${times}`).join(', ')}`)
+  const seconds = ((performance.now() - begunMs) / 1000).toFixed(1)
+  const counts = [...statuses].sort(([a], [b]) => a - b).map(([status, times]) => `${status}: ${times}`).join(', ')
+  console.log(`${name}: ${done} connections, ${seconds} s, ${groups.size} kinds of difference so far; ${counts}`)
 }
 await scope.end()
 for (const [key, { example, count: times, kinds }] of [...groups].sort(([, a], [, b]) => b.count - a.count)) {

@@ -173,7 +173,8 @@ test('where the names in a folder cannot be made durable, the error names the fo
     await assert.rejects(makeWhole(faulty.files, join(folder, 'file'), file => file.write('x')),
       (error: NodeJS.ErrnoException) => {
       assert.deepEqual([error.code, error.path], [code, folder])
-      return !advice || error.message === `${folder}: ${code}; its file system cannot make names durable; use another file system`
+      return !advice ||
+        error.message === `${folder}: ${code}; its file system cannot make names durable; use another file system`
     })
   }
   assert.deepEqual(readdirSync(folder), [])

@@ -53,17 +53,21 @@ import { openService } from 'password-entry-service'
 const service = await openService({ journal: 'memory', page: false, prefix: '/vault', rateLimit: 0 })
 for (let n = 0; n < 300; n++) await service.createPassword({ password: 'x'.repeat(500), sistema: 's', usuario: 'u' })
 const origin = await (async () => { ${serve} })()
-const post = (path, body) => fetch(origin + path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(8_000) })
+const post = (path, body) => fetch(origin + path, {
+  method: 'POST', headers: { 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(8_000)
+})
 const made = await post('/vault/api/createPassword', JSON.stringify({ password: 'p', sistema: 'ñ', usuario: 'u' }))
 const list = await fetch(origin + '/vault/api/listPassword', { signal: AbortSignal.timeout(8_000) })
 const { length } = await list.json()
 const changed = await post('/vault/api/updatePassword/301', '{"usuario":"w"}')
-console.log(made.status, made.headers.get('Location'), list.status, length, changed.status, (await service.getPassword(301))?.usuario)
+const found = await service.getPassword(301)
+console.log(made.status, made.headers.get('Location'), list.status, length, changed.status, found?.usuario)
 process.exit(0)
 `
 const EXPECTED = '200 /vault/api/getPassword/301 200 301 200 w\n'
-const listen = (app: string): string =>
-  `const server = ${app}.listen(0, '127.0.0.1'); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`
+const LISTENING = "await new Promise(done => server.on('listening', done))\n" +
+  "return 'http://127.0.0.1:' + server.address().port"
+const listen = (app: string): string => `const server = ${app}.listen(0, '127.0.0.1'); ${LISTENING}`
 
 const HANDLE = '(req, res) => service.handle(req, res)'
 /** The code of src/README.md that begins so, without the name of its framework. */
@@ -91,21 +95,24 @@ const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[],
      app.post('/mine', async q => ({ got: q.body }))
      ${recipe('app.register')}
      const url = await app.listen({ port: 0, host: '127.0.0.1' })
-     const mine = await fetch(url + '/mine', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' })
+     const headers = { 'Content-Type': 'application/json' }
+     const mine = await fetch(url + '/mine', { method: 'POST', headers, body: '{"a":1}' })
      const bare = await fetch(url + '/vault', { redirect: 'manual' })
      const body = await mine.text()
      if (body !== '{"got":{"a":1}}' || bare.status !== 308) throw new Error(body + bare.status)
      return url`],
   ['Koa 3', ['koa@3'], "import Koa from 'koa'",
-    `const app = new Koa(); app.use(ctx => { ctx.respond = false; service.handle(ctx.req, ctx.res) }); ${listen('app')}`],
+    `const app = new Koa()
+     app.use(ctx => { ctx.respond = false; service.handle(ctx.req, ctx.res) }); ${listen('app')}`],
   ['Koa 3, koa-mount', ['koa@3', 'koa-mount'], "import Koa from 'koa'\nimport mount from 'koa-mount'",
     `const app = new Koa(); app.use(mount('/vault', ctx => { ctx.req.originalUrl = ctx.originalUrl; ctx.respond = false;
        service.handle(ctx.req, ctx.res) })); ${listen('app')}`],
   ['Hono 4 on Node', ['hono@4', '@hono/node-server'],
     "import { Hono } from 'hono'\nimport { serve } from '@hono/node-server'\nimport { RESPONSE_ALREADY_SENT } from " +
       "'@hono/node-server/utils/response'",
-    `const app = new Hono(); app.all('/vault/*', c => { service.handle(c.env.incoming, c.env.outgoing); return RESPONSE_ALREADY_SENT });
-     const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`]
+    `const app = new Hono()
+     app.all('/vault/*', c => { service.handle(c.env.incoming, c.env.outgoing); return RESPONSE_ALREADY_SENT })
+     const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }); ${LISTENING}`]
 ]
 
 const NODE_HTTP = FRAMEWORKS.find(([name]) => name === 'node:http')!
@@ -117,7 +124,9 @@ import { openService } from 'password-entry-service'
 const service = await openService({ journal: 'memory', page: false })
 const { id } = await service.createPassword({ password: 'p', sistema: 's', usuario: 'u' })
 const answer = async request => {
-  try { service.handle(request, {}); return 'taken' } catch (error) { return error.code + ' ' + (await service.getPassword(id)).usuario }
+  try { service.handle(request, {}); return 'taken' } catch (error) {
+    return error.code + ' ' + (await service.getPassword(id)).usuario
+  }
 }
 const origin = await (async () => { ${serve} })()
 console.log(await (await fetch(origin)).text())
@@ -132,12 +141,15 @@ const NEXT = {
   'app/page.jsx': 'export default () => <p>a page of Next</p>',
   'app/foreign/route.js': `export async function GET(request) {
   const { service } = globalThis.vault
-  try { service.handle(request, {}) } catch (error) { return new Response(error.code + ' ' + (await service.listPassword()).length) }
+  try { service.handle(request, {}) } catch (error) {
+    return new Response(error.code + ' ' + (await service.listPassword()).length)
+  }
 }`,
   'main.mjs': served("import { createServer } from 'node:http'\nimport next from 'next'", `
     globalThis.vault = { service }
     const app = next({ dev: true }); await app.prepare(); const handle = app.getRequestHandler()
-    const server = createServer((req, res) => /^\\/vault(?![^/?])/.test(req.url) ? service.handle(req, res) : handle(req, res)).listen(0, '127.0.0.1')
+    const server = createServer((req, res) =>
+      /^\\/vault(?![^/?])/.test(req.url) ? service.handle(req, res) : handle(req, res)).listen(0, '127.0.0.1')
     await new Promise(done => server.on('listening', done))
     const origin = 'http://127.0.0.1:' + server.address().port
     const page = await (await fetch(origin + '/')).text(), route = await (await fetch(origin + '/foreign')).text()
@@ -154,7 +166,8 @@ void (async () => {
   const answer = await fetch(url + '/api/getPassword/' + id)
   await answer.text()
   await service.close()
-  const why = await openService({ journal: 'memory', page: true }).then(async one => { await one.close(); return 'page' }, error => error.code)
+  const withPage = openService({ journal: 'memory', page: true })
+  const why = await withPage.then(async one => { await one.close(); return 'page' }, error => error.code)
   console.log(answer.status, why)
 })()
 `
@@ -189,7 +202,10 @@ import { openService } from 'password-entry-service'
 const service = await openService({ journal: 'memory', auth: 'bearer', page: false, port: 0 })
 await service.accounts.addUser('a@x.org', 'A', ['*'], 'a long password')
 const url = await service.listen()
-const login = await fetch(url + '/api/login', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"email":"a@x.org","password":"a long password"}' })
+const login = await fetch(url + '/api/login', {
+  method: 'POST', headers: { 'Content-Type': 'application/json' },
+  body: '{"email":"a@x.org","password":"a long password"}'
+})
 const { token } = await login.json()
 const list = await fetch(url + '/api/listPassword', { headers: { Authorization: 'Bearer ' + token } })
 console.log(login.status, list.status)
@@ -234,13 +250,15 @@ const ROWS: { readonly [name: string]: () => void } = {
   'Bun, its node:http': () => equal(run(project('bun http', ['bun'],
     { 'main.mjs': served(NODE_HTTP[2], NODE_HTTP[3]) }), './node_modules/.bin/bun', 'main.mjs'), EXPECTED),
   'Deno, its node:http': () => equal(run(project('deno http', ['deno'],
-    { 'main.mjs': served(NODE_HTTP[2], NODE_HTTP[3]) }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'), EXPECTED),
+    { 'main.mjs': served(NODE_HTTP[2], NODE_HTTP[3]) }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'),
+  EXPECTED),
   'Hono 4 on Bun.serve': () => equal(run(project('hono bun', ['bun', 'hono@4'], { 'main.mjs': foreign(
     "import { Hono } from 'hono'", `const app = new Hono(); app.get('/', async c => c.text(await answer(c.req.raw)))
      return Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: app.fetch }).url.href`) }),
   './node_modules/.bin/bun', 'main.mjs'), FOREIGN),
   'Deno.serve': () => equal(run(project('deno serve', ['deno'], { 'main.mjs': foreign('',
-    `const server = Deno.serve({ port: 0, hostname: '127.0.0.1', onListen: () => {} }, async request => new Response(await answer(request)))
+    `const options = { port: 0, hostname: '127.0.0.1', onListen: () => {} }
+     const server = Deno.serve(options, async request => new Response(await answer(request)))
      return 'http://127.0.0.1:' + server.addr.port`) }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'), FOREIGN),
   'Next, app router': () => {
     const printed = run(project('next', ['next', 'react', 'react-dom'], NEXT), process.execPath, 'main.mjs')

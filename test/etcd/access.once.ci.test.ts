@@ -53,7 +53,8 @@ const TOKEN_KINDS = {
 describe('access to etcd', { concurrency: true }, () => {
   for (const program of ['etcd', ...NEWER_ETCDS]) {
     for (const [kind, argsOf] of Object.entries(TOKEN_KINDS)) {
-      const name = `etcd ${versionOf(program)}, ${kind} tokens: one that has ended, or that members have forgotten, is asked for again`
+      const title = 'one that has ended, or that members have forgotten, is asked for again'
+      const name = `etcd ${versionOf(program)}, ${kind} tokens: ${title}`
       const missing = etcdMissing(program)
       test(name, { skip: missing }, async t => {
         const folder = freshFolder(t)

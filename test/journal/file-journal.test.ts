@@ -22,6 +22,7 @@ import {
   startAndStop,
   type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
+import { joined } from '../support/patterns.ts'
 import { createEntry, deleteEntry, restoreEntry } from '../../src/store/commands.ts'
 
 /** A journal on a faulty disk in a fresh folder; the test closes it. */
@@ -444,7 +445,8 @@ test('a key file that the device fails to sync is not used', async t => {
   await assert.rejects(openJournal(folder, { files: { ...disk, sync: fails } }), { code: 'folder-unusable' })
 })
 
-const GONE = /^there is no journal: [^\n]*\.jsonl (does not exist|is empty), though its key [^\n]*journal restore[^\n]*command init$/
+const GONE = joined(/^there is no journal: [^\n]*\.jsonl (does not exist|is empty), though its key /,
+  /[^\n]*journal restore[^\n]*command init$/)
 
 /** What a start makes of a key, where it is, beside which file: a text that it fails with, or warns of. */
 for (const [what, isElsewhere, journal, refuses, warns] of [

@@ -8,6 +8,7 @@ import {
   bytesOf, failure, journalBytes, journalPath, keyPath, linesOf, offsetOf, putJournal, referenceLines, verdictOf,
   writeKeys
 } from '../support/journal.ts'
+import { joined } from '../support/patterns.ts'
 import { randomOf } from '../support/random.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
@@ -38,7 +39,8 @@ for (const how of ['compacted', 're-encrypted'] as const) {
       Math.min(at + 512, bytes.length)), `sector at ${at}`)
     putJournal(folder, Buffer.from(bytes).fill('!', offsetOf(lines, 2), offsetOf(lines, 2) + 1))
     await assert.rejects(fileStore(folder), failure('journal-damaged',
-      /line 2 at byte \d+: it is damaged or cut off before its record journal\.whole; restore a backup, or save [^;]*$/))
+      joined(/line 2 at byte \d+: it is damaged or cut off before its record journal\.whole; /,
+        /restore a backup, or save [^;]*$/)))
     putJournal(folder, bytes)
     const again = await fileStore(folder)
     await createEntry(again, { password: 'later', sistema: 's', usuario: 'u' }, null)

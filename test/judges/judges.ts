@@ -133,7 +133,8 @@ inBrowser('axe finds nothing wrong with the list, the dialogs, the help', ['chro
       if (selector !== '#rows .row') await browser.click(selector)
     }
     const found = await browser.run<string[]>(`if (!window.axe) { ${axe} }
-      return axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`)
+      const said = ({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')
+      return axe.run(document).then(({ violations }) => violations.map(said))`)
     assert.deepEqual(found, [], state)
   }
 }, () => noTools)

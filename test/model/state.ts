@@ -71,7 +71,8 @@ export function adoptChanged(state: State, unanswered: readonly Unanswered[], id
   const may = [known, ...unanswered.filter(one => one.id === id && one.kind !== 'create').map(({ kind, fields }) =>
     kind === 'delete' ? { ...known, status: 0 as const } : { ...known, ...fields })]
   if (!may.some(one => JSON.stringify(plain(one)) === JSON.stringify(found))) {
-    throw new Defect(`an entry is served as nobody left it: ${id}, ${JSON.stringify(found)}, not ${JSON.stringify(known)}`)
+    const served = `${id}, ${JSON.stringify(found)}, not ${JSON.stringify(known)}`
+    throw new Defect(`an entry is served as nobody left it: ${served}`)
   }
   state.entries[id - 1] = found
 }

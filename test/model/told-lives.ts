@@ -163,7 +163,7 @@ class Life {
       const { groups, abilities } = this.users.get(who)!
       const seesEqual = groups === undefined && /\*|password:read/.test(abilities)
       const said = json.knows.map(({ user, operator, how }: any) =>
-        `${user === undefined ? `operator${operator === '' ? '' : `:${operator}`}` : user.email || `#${user.id}`} ${how}`)
+        `${user === undefined ? ['operator', operator].filter(Boolean).join(':') : user.email || `#${user.id}`} ${how}`)
       const isNarrow = !seesEqual || this.users.get(who)!.tokens.length > 1
       const all = [named(id, ['set', 'read', 'equal']), ...isNarrow ? [named(id, ['set', 'read'])] : []]
       if (!all.includes(said.sort().join())) throw new Defect(`whoKnows tells ${who} of ${id}: ${said}, not ${all[0]}`)
@@ -331,8 +331,9 @@ async function exported(life: Life): Promise<void> {
   })
   life.oracle.shown('operator', found, false)
   // Two entries may have the same one, and what is new since the last check has no id yet.
-  if (format === 'jsonl') for (const line of text.trim().split('\n')) life.oracle.shown('operator', shownOf(line), false)
-  else life.oracle.mayHaveBeenTold('operator', 0)
+  if (format === 'jsonl') {
+    for (const line of text.trim().split('\n')) life.oracle.shown('operator', shownOf(line), false)
+  } else life.oracle.mayHaveBeenTold('operator', 0)
 }
 
 async function entryEdit(life: Life): Promise<void> {

@@ -100,7 +100,8 @@ export class Oracle {
   gap(): void { this.#unrecorded = new Set(this.passwords) }
 
   /** `mayHaveFailed`: also without an answer it may have been recorded. */
-  answered({ who, operation, id, sets }: Asked, { status, text, isWhole, json }: Exchange, mayHaveFailed: boolean): void {
+  answered(asked: Asked, { status, text, isWhole, json }: Exchange, mayHaveFailed: boolean): void {
+    const { who, operation, id, sets } = asked
     this.people.add(who)
     const isFormer = operation === 'formerPassword'
     const found = passwordsIn(text.slice(text.indexOf('\r\n\r\n')))
@@ -168,7 +169,9 @@ export class Oracle {
       }
       for (const who of this.people) {
         const knows = this.#has.has(keyOf(who, password)) || this.#former.has(keyOf(who, id, password))
-        if (knows && !named.has(who) && !isUnrecorded) throw new Defect(`somebody is missing: ${who} has ${id}, ${password}`)
+        if (knows && !named.has(who) && !isUnrecorded) {
+          throw new Defect(`somebody is missing: ${who} has ${id}, ${password}`)
+        }
       }
       for (const [who, how] of named) {
         const may = { set: this.#set.has(keyOf(who, password)), read: this.#told.has(keyOf(who, id, password)),

@@ -78,7 +78,10 @@ export class World {
     mkdirSync(this.hold)
   }
 
-  unique(): string { return `value-${++this.#names}-${createHash('sha256').update(`${this.#names}`).digest('hex').slice(0, 12)}` }
+  unique(): string {
+    const name = String(++this.#names)
+    return `value-${name}-${createHash('sha256').update(name).digest('hex').slice(0, 12)}`
+  }
 
   /** Runs a command of the operator's program in a process that serves many. */
   async admin(words: string, input = ''): Promise<Done> {
@@ -157,7 +160,9 @@ export class World {
     if (isRotation) this.noteSealing()
     else this.rewrittenBytes = this.unanswered.length > 0 ? 0 : statSync(this.journal).size
     const lacking = this.lackingKeys()
-    if (lacking.length > 0) throw new Defect(`the key file lacks a key of the journal after a rotation or rewriting that succeeded: ${lacking}`)
+    if (lacking.length > 0) {
+      throw new Defect(`the key file lacks keys of the journal after a rotation or rewriting with success: ${lacking}`)
+    }
   }
 
   /** After a command that changed the journal: whether a running service knows of it. */
@@ -333,8 +338,9 @@ export class World {
     if (this.pending === undefined) this.unanswered = []
     const { status, json } = await get('/api/listPassword')
     const served = status === 404 ? [] : json
-    if (JSON.stringify(served) !== JSON.stringify(listed(state))) {
-      throw new Defect(`the list is another one: ${served.length} entries for ${listed(state).length}\n${JSON.stringify(served)}\n${JSON.stringify(listed(state))}`)
+    const [found, right] = [served, listed(state)].map(one => JSON.stringify(one))
+    if (found !== right) {
+      throw new Defect(`the list is another: ${served.length} entries, not ${listed(state).length}\n${found}\n${right}`)
     }
     for (const [at, entry] of state.entries.entries()) {
       if (entry?.status === 1) continue
@@ -368,13 +374,17 @@ export class World {
     const other = NO_PYTHON === false ? spawnSync(PYTHON, [VERIFIER, path, '--key', this.keyFile],
       { encoding: 'utf8' }) : undefined
     const { status = code, stdout = undefined } = other ?? {}
-    if ((code === 0) !== (status === 0)) throw new Defect(`verify and verify.py differ: ${code} ${error} ${status} ${stdout}`)
+    if ((code === 0) !== (status === 0)) {
+      throw new Defect(`verify and verify.py differ: ${code} ${error} ${status} ${stdout}`)
+    }
     if (code !== 0) {
       if (isWhole) throw new Defect(`a journal does not verify: ${error.replaceAll(this.home, '')}`)
       return undefined
     }
     const { records, head, tornBytes, entries, active } = JSON.parse(out)
-    if (stdout?.startsWith(`${records} records, head ${head}`) === false) throw new Defect(`verify.py says ${stdout}, verify ${out}`)
+    if (stdout?.startsWith(`${records} records, head ${head}`) === false) {
+      throw new Defect(`verify.py says ${stdout}, verify ${out}`)
+    }
     if (isWhole && tornBytes === 0 && this.unanswered.length === 0 && path === this.journal &&
       (active !== listed(this.state).length ||
       entries !== this.state.entries.filter(entry =>

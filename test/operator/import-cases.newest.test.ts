@@ -4,6 +4,7 @@ import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import { readSource } from '../../src/parts/operator/transfer/import-formats.ts'
 import type { Source } from '../../src/parts/operator/transfer/import-row.ts'
+import { joined } from '../support/patterns.ts'
 
 interface Case {
   readonly what: string
@@ -28,8 +29,9 @@ const WITHOUT_GROUPS: readonly Case[] = [
   {
     what: 'Proton Pass with two addresses in a cell', format: 'Proton Pass',
     file: `${PROTON}login,Shop,"https://a.example/, https://b.example/",` +
-      '"[{""url"":""https://a.example/"",""mode"":1},{""url"":""https://b.example/"",""mode"":1}]",ann@mail.example,ann,pw-1,,,' +
-      '1700000000,1700000000,Home\nlogin,One,https://c.example/,"[{""url"":""https://c.example/"",""mode"":1}]",bob@mail.example,,' +
+      '"[{""url"":""https://a.example/"",""mode"":1},{""url"":""https://b.example/"",""mode"":1}]",' +
+      'ann@mail.example,ann,pw-1,,,1700000000,1700000000,Home\n' +
+      'login,One,https://c.example/,"[{""url"":""https://c.example/"",""mode"":1}]",bob@mail.example,,' +
       'pw-2,,,1700000000,1700000000,Home\nalias,Al,,,al.x@alias.example,,,,,1700000000,1700000000,Home\n',
     entries: {
       2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example/' },
@@ -45,7 +47,8 @@ const WITHOUT_GROUPS: readonly Case[] = [
   },
   {
     what: 'Bitwarden with two addresses in a cell, archived', format: 'Bitwarden',
-    file: 'folder,favorite,type,name,notes,fields,reprompt,archivedDate,login_uri,login_username,login_password,login_totp\n' +
+    file: 'folder,favorite,type,name,notes,fields,reprompt,archivedDate,' +
+      'login_uri,login_username,login_password,login_totp\n' +
       'Work,1,login,Shop,"l1\r\nl2\nl3",pin: ' +
         '1234,0,2026-01-02T03:04:05.000Z,"https://a.example,https://b.example",ann,pw-1,\n',
     entries: { 2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example',
@@ -103,7 +106,8 @@ const WITHOUT_GROUPS: readonly Case[] = [
   },
   {
     what: 'a spreadsheet with a comment', format: 'CSV',
-    file: '"Title","Username","Password","URL","Comment"\n"Gmail","ann@mail.example","pw-1","https://a.example","keep me"\n',
+    file: '"Title","Username","Password","URL","Comment"\n' +
+      '"Gmail","ann@mail.example","pw-1","https://a.example","keep me"\n',
     entries: { 2: { password: 'pw-1', sistema: 'Gmail', usuario: 'ann@mail.example', url: 'https://a.example',
       notas: 'keep me' } }
   },
@@ -124,14 +128,16 @@ const WITHOUT_GROUPS: readonly Case[] = [
   },
   {
     what: 'LastPass with a server, whose password stands in its note', format: 'LastPass',
-    file: `${LASTPASS}http://sn,,,,"NoteType:Server\nHostname:h.example\nUsername:root\nPassword:pw-9\nNotes:",srv,,0\n` +
+    file: `${LASTPASS}http://sn,,,,"NoteType:Server\n` +
+      'Hostname:h.example\nUsername:root\nPassword:pw-9\nNotes:",srv,,0\n' +
       'https://a.example,ann,pw-1,,,(none),,0\n',
     entries: { 7: { password: 'pw-1', sistema: '(none)', usuario: 'ann', url: 'https://a.example' } },
     loses: { 2: ['note of several values, a password among them'] }
   },
   {
     what: 'one-time codes, also of a form that an entry cannot have', format: 'LastPass',
-    file: `${LASTPASS}https://a.example,ann,pw-1,${OTP},,A,,0\nhttps://b.example,ann,pw-2,steam://${OTP},,B,,0\nhttp://sn,,,${OTP},,C,,0\n`,
+    file: `${LASTPASS}https://a.example,ann,pw-1,${OTP},,A,,0\n` +
+      `https://b.example,ann,pw-2,steam://${OTP},,B,,0\nhttp://sn,,,${OTP},,C,,0\n`,
     entries: {
       2: { password: 'pw-1', sistema: 'A', usuario: 'ann', url: 'https://a.example', otp: OTP },
       3: { password: 'pw-2', sistema: 'B', usuario: 'ann', url: 'https://b.example' }
@@ -139,7 +145,8 @@ const WITHOUT_GROUPS: readonly Case[] = [
     loses: { 3: ['one-time code'], 4: ['no password', 'one-time code'] }
   },
   { what: 'a row that is too short', file: `${CHROME}Shop,https://a.example,ann,pw-1\n`,
-    refused: /^the file is not valid CSV .*: line 2, column 1: 4 cells, where .* has 5; if its last cells are empty, add 1 comma at its end$/ },
+    refused: joined(/^the file is not valid CSV .*: line 2, column 1: 4 cells, where .* has 5; /,
+      /if its last cells are empty, add 1 comma at its end$/) },
   { what: 'a row that is much too short, of semicolons', file: 'system;user;password;url\na;b\n',
     refused: /add 2 semicolons at its end$/ },
   { what: 'a row that is too long', file: `${CHROME}a,b,c,d,e,f\n`, refused: /6 cells, where the first row has 5$/ },
@@ -224,7 +231,8 @@ const WITH_GROUPS: readonly Case[] = [
   },
   {
     what: 'the folders of LastPass; (none) is none, and what cannot be a name is counted', format: 'LastPass',
-    file: `${LASTPASS}https://a.example,ann,pw-1,,,A,Work,0\nhttps://b.example,ann,pw-2,,,B,(none),0\nhttps://c.example,ann,pw-3,,,C,"a,b",0\n`,
+    file: `${LASTPASS}https://a.example,ann,pw-1,,,A,Work,0\nhttps://b.example,ann,pw-2,,,B,(none),0\n` +
+      'https://c.example,ann,pw-3,,,C,"a,b",0\n',
     entries: {
       2: { password: 'pw-1', sistema: 'A', usuario: 'ann', url: 'https://a.example', grupo: 'Work' },
       3: { password: 'pw-2', sistema: 'B', usuario: 'ann', url: 'https://b.example' },

@@ -10,6 +10,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { VERSION } from '../../src/version.ts'
@@ -93,8 +94,10 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['entry get', /^error: ENTRY is missing; give an id, the whole name of a system, or --of-system NAME$/m],
     ['entry get a --of-system b', /either ENTRY or --of-system NAME$/m],
     ['entry delete 7 --of-user b', /with the name of a system, not with an id$/m],
-    ['entry delete 012', /an id is a positive integer without leading zeros; --of-system NAME is for a system whose name is a number$/m],
-    ['entry get 1 SECRET', /^error: too many words: entry get takes \[ENTRY\], and a text with spaces needs quotes; usage: /m],
+    ['entry delete 012', joined(/an id is a positive integer without leading zeros; /,
+      /--of-system NAME is for a system whose name is a number$/m)],
+    ['entry get 1 SECRET', joined(/^error: too many words: entry get takes \[ENTRY\], /,
+      /and a text with spaces needs quotes; usage: /m)],
     ['key rotate SECRET', /^error: too many words: key rotate takes flags alone; usage: /m],
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
     ['entry add --system= --user u --generate', /^error: --system is empty$/m],
@@ -244,7 +247,8 @@ test('a word is an entry only if it is an id or a system\'s whole name; what is 
     const { code, out, error } = await admin(folder, `${words} gitlab`)
     assert.deepEqual([code, out], [2, ''], words)
     const kind = words === 'entry history' ? '' : 'active '
-    assert.equal(error, `ID  SYSTEM  USER\n3   GitLab  ana\n4   gitlab  béa\nerror: 2 ${kind}entries fit; give an id, or --of-user USER\n`)
+    assert.equal(error, 'ID  SYSTEM  USER\n3   GitLab  ana\n4   gitlab  béa\n' +
+      `error: 2 ${kind}entries fit; give an id, or --of-user USER\n`)
   }
   await refused(folder, 'entry delete gitlab --of-user bé', 1,
     /no active entry has a system of this name and this user/)
@@ -510,7 +514,8 @@ test('root in a folder of another user is refused with what works there, and rea
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u --password-stdin', 'p')
   for (const name of ['', 'journal.jsonl', 'journal.key']) chownSync(join(folder, name), 54_321, 54_322)
-  const how = /belongs to user 54321: run the command as that user, such as setpriv --reuid=54321 --regid=54322 --clear-groups COMMAND/
+  const how = joined(/belongs to user 54321: run the command as that user, /,
+    /such as setpriv --reuid=54321 --regid=54322 --clear-groups COMMAND/)
   await refused(folder, 'entry add --system s --user u --password-stdin', 1, how, 'p')
   await refused(folder, 'key rotate', 1, how)
   const copy = join(freshFolder(t), 'copy')

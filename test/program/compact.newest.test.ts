@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { fileStore, rotateKey } from '../support/stores.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { startProgram } from '../support/program.ts'
@@ -30,7 +31,8 @@ test('a compaction says what it has made, the file is small, and its archive has
   await store.close()
   await done(folder, 'entry purge 7 --yes')
   const printed = await done(folder, 'journal compact')
-  assert.match(printed, /^before  \d+ records, \d+ bytes, head [0-9a-f]{64}\nnow     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/archive-1-\d+\.jsonl\n$/)
+  assert.match(printed, joined(/^before  \d+ records, \d+ bytes, head [0-9a-f]{64}\n/,
+    /now     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/archive-1-\d+\.jsonl\n$/))
   const [archive] = archivesIn(folder)
   assert.ok(statSync(join(folder, 'journal.jsonl')).size < statSync(join(folder, archive!)).size / 5)
   assert.equal((await done(folder, `journal verify ${join(folder, archive!)}`)).split('\n').length, 5)
@@ -103,7 +105,8 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
   for (const head of [b!, c!, 'ab'.repeat(32)]) {
     const { code, error } = await admin(folder, `journal verify --head ${head}`)
     assert.equal(code, 3)
-    assert.match(error, /^error: the noted head is nowhere in this journal: it was replaced or tampered with, .*that was not its end.*\n$/)
+    assert.match(error, joined(/^error: the noted head is nowhere in this journal: /,
+      /it was replaced or tampered with, .*that was not its end.*\n$/))
   }
   const json = await verified(folder, `--head ${d}`)
   assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 8])

@@ -72,7 +72,8 @@ test('the backup is verified, copies the keys, clears what a killed one left, an
   assert.equal(statSync(key).mode & 0o777, 0o600)
   for (const [word, code] of [['backup', 3], ['verify', 4]] as const) {
     const failing = pathWith(t,
-      { 'pes-admin': `[ "$2" = ${word} ] && exit ${code}; exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
+      { 'pes-admin': `[ "$2" = ${word} ] && exit ${code}
+exec "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"` })
     assert.equal(spawnSync(BACKUP, { env: { ...env, PATH: failing } }).status, code)
     assert.deepEqual([ownIn(backups), ownIn(keys).length], [[made], 2],
       'it has no name of a backup, and nothing is removed')
@@ -86,7 +87,10 @@ test('in a year of nights the newest fourteen stay, whatever the clock says, and
   const place = freshFolder(t)
   const PATH = pathWith(t, {
     date: 'echo "$CLOCK"',
-    'pes-admin': `case "$1 $2" in 'journal backup') set -C; cat "${place}/journal.jsonl" > "$3";; 'journal verify') read -r line < "$3"; [ "$line" = "night $NIGHT" ];; esac`
+    'pes-admin': `case "$1 $2" in
+'journal backup') set -C; cat "${place}/journal.jsonl" > "$3";;
+'journal verify') read -r line < "$3"; [ "$line" = "night $NIGHT" ];;
+esac`
   })
   const { backups, keys, env } = places(t, join(place, 'journal.key'), PATH)
   const others = new Set<string>()

@@ -70,7 +70,8 @@ async function unplaced(folder: string, there: string): Promise<void> {
   await updateEntry(store, 2, { usuario: 'v' }, null)
   await store.close()
   const [one, two, ...others] = readFileSync(join(folder, 'journal.jsonl'), 'utf8').split('\n')
-  writeFileSync(join(there, 'damaged.jsonl'), [one, two!.replace(/"sealed":"..../, '"sealed":"....'), ...others].join('\n'))
+  const damaged = two!.replace(/"sealed":"..../, '"sealed":"....')
+  writeFileSync(join(there, 'damaged.jsonl'), [one, damaged, ...others].join('\n'))
 }
 
 /** Every file with its contents, but for what a lock leaves and what the journal has gained. */

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { done, initialized } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { mountMissing, smallDisk } from '../support/system.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
@@ -63,8 +64,10 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
   assert.ok(dropped > 5 && last.length >= 2, `${dropped} lost, ${last.length} after that`)
 })
 
-for (const [signal, end] of [['SIGTERM', [0, null]], ['SIGHUP',
-  [null, 'SIGHUP']]] as const) test(`a reader of the output who takes nothing holds up no stop, and changes nothing of its end: ${signal}`, { timeout: 60_000 }, async t => {
+for (const [signal, end] of [['SIGTERM', [0, null]], ['SIGHUP', [null, 'SIGHUP']]] as const) test(
+  `a reader of the output who takes nothing holds up no ${signal}, and does not change its end`, {
+  timeout: 60_000
+}, async t => {
   const pipe = join(freshFolder(t), 'pipe')
   spawnSync('mkfifo', [pipe])
   const descriptor = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
@@ -131,7 +134,8 @@ test('in production a journal that is gone, empty, or cut to nothing is refused 
     const before = readdirSync(folder)
     const { code, stderr } = await runProgram(t, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } })
     assert.equal(code, 1, `${i}: ${stderr}`)
-    assert.match(stderr, /^error: there is no journal: [^\n]* init\b[^\n]*\n$|^error: the journal is damaged: [^\n]*\n$/)
+    assert.match(stderr, joined(/^error: there is no journal: [^\n]* init\b[^\n]*\n$/,
+      /|^error: the journal is damaged: [^\n]*\n$/))
     assert.deepEqual(readdirSync(folder), before, 'nothing is made')
     if (i < 3) writeFileSync(journal, begun)
   }

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wr
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { runProgram, startProgram, type Program } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
@@ -126,7 +127,8 @@ for (const place of ['in the folder', 'elsewhere']) {
       /no service has the lock .* stop it by SIGTERM, never kill -9/)
     const { code, stderr } = await program.stop()
     assert.equal(code, 0)
-    assert.match(stderr, /the journal had failed: all that was in memory is in .*journal\.rescued-[^ ]+\.jsonl; take it back with the operator's command journal restore$/m)
+    assert.match(stderr, joined(/the journal had failed: all that was in memory is in .*/,
+      /journal\.rescued-[^ ]+\.jsonl; take it back with the operator's command journal restore$/m))
     assert.ok(existsSync(keyFile ?? inFolder(folder, 'journal.key')))
     const [rescued] = rescuedIn(folder)
     assert.match(await done(folder, `journal restore ${join(folder, rescued!)}${key}`), /: \d+ records, head /)
@@ -174,7 +176,8 @@ test('a rescue whose keys cannot be written does not count: the stop writes the 
 test('without a service a rescue names restore, then salvage; a restore ends tokens unless told to keep', async t => {
   const folder = await initialized(t)
   await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1,
-    /no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
+    joined(/no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* /,
+      /restore a backup \(journal restore\), or .*\(journal salvage\)$/m))
   await done(folder, 'user add ana@x --password-stdin', 'a long password')
   await done(folder, 'token issue ana@x')
   const copy = join(freshFolder(t), 'copy')
@@ -242,7 +245,8 @@ test('several such files are named, the latest first; a damaged journal names wh
   writeFileSync(inFolder(folder, 'journal.jsonl'), bytes)
   const damaged = await runProgram(t, { flags: { data: folder } })
   assert.match(damaged.stderr,
-    /the journal is damaged: .*journal\.rescued-T\.jsonl \(2 records, the last of 20[^)]+\) may hold a newer state: take it back with /)
+    joined(/the journal is damaged: .*journal\.rescued-T\.jsonl \(2 records, the last of 20[^)]+\) /,
+      /may hold a newer state: take it back with /))
   remove(folder, 'journal.jsonl')
   await refused(folder, 'init', 1,
     /journal\.rescued-T\.jsonl \(2 records, .*archive-1-1\.jsonl \(1 record, .* look at them \(journal verify FILE\)/)

@@ -11,6 +11,7 @@ import { calledAs, readSettings, SETTINGS, type ServiceSettings, type Settings,
 import { isTrusted } from '../../src/http/client.ts'
 import { Failure } from '../../src/errors.ts'
 import { ADMIN } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
 import { runProgram, SERVER, socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, startService } from '../support/service.ts'
@@ -188,7 +189,8 @@ test('settings that do not go together are refused, and what makes them safe is 
   const pairs: readonly (readonly [env: Variables, names: RegExp])[] = [
     [{ TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
     [{ TLS_KEY: 'k' }, /TLS_CERT and TLS_KEY/],
-    [production, /NODE_ENV=production needs AUTH=bearer, or AUTH=none on purpose; and TLS_CERT and TLS_KEY, or a proxy in TRUST_P/],
+    [production, joined(/NODE_ENV=production needs AUTH=bearer, or AUTH=none on purpose; /,
+      /and TLS_CERT and TLS_KEY, or a proxy in TRUST_P/)],
     [{ ...production, TRUST_PROXY: '127.0.0.1' }, /NODE_ENV=production needs AUTH=bearer, or AUTH=none on purpose$/],
     [{ ...production, AUTH: 'bearer' }, /NODE_ENV=production/],
     [{ ...production, TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
@@ -348,7 +350,8 @@ describe('the program', { concurrency: 2 }, () => {
     const data = freshFolder(t)
     const { code, stdout, stderr } = await runProgram(t, { flags: { data, port } })
     assert.equal(code, 1)
-    assert.equal(stderr, `error: the address cannot be listened on: HOST 127.0.0.1, PORT ${port}: EADDRINUSE; another program has that port: --port takes another one\n`)
+    assert.equal(stderr, `error: the address cannot be listened on: HOST 127.0.0.1, PORT ${port}: EADDRINUSE; ` +
+      'another program has that port: --port takes another one\n')
     assert.doesNotMatch(stdout, /^(address|ready)/m)
     assert.deepEqual(socketsIn(data), [])
     await startProgram(t, { flags: { data } })

@@ -8,6 +8,7 @@ import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
 import { MAX_ENTRY_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/entry.ts'
 import { atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { mountMissing, smallDisk } from '../support/system.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
@@ -67,7 +68,8 @@ for (const isServed of [true, false]) {
     assert.deepEqual((await entriesOf(folder)).slice(0, 2), made)
     assert.match(await done(folder, 'journal verify'), /^records 6\nentries 5 \(5 active\)\n/)
     const history = await done(folder, 'entry history 4 --reveal')
-    assert.match(history, /^\S+ operator fields\.imported \{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/)
+    assert.match(history, joined(/^\S+ operator fields\.imported /,
+      /\{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/))
     for (const words of ['journal show', 'entry history 4']) assert.ok(!(await done(folder, words)).includes('SECRET'))
     await refused(folder, 'entry history 6', 1, /no entry 6/)
     truncateSync(file, 64 * 1024 * 1024 + 1)

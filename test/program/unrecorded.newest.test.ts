@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { call } from '../support/accounts.ts'
 import { admin, done, initialized, refused } from '../support/admin.ts'
+import { joined } from '../support/patterns.ts'
 import { mountMissing, smallDisk } from '../support/system.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
@@ -56,7 +57,8 @@ test('with a failed journal nothing is shown; --unrecorded shows an entry from m
   const [path, aside] = [join(folder, 'journal.jsonl'), join(freshFolder(t), 'aside')]
   const out = join(freshFolder(t), 'out')
   renameSync(path, aside)
-  const refusal = /^error: the journal takes no more writes: .*was removed; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows; .*journal rescue/
+  const refusal = joined(/^error: the journal takes no more writes: .*was removed; so nothing is shown; /,
+    /--unrecorded shows it, and leaves a gap in what audit knows; .*journal rescue/)
   for (const words of SHOWING) await showsNothing(folder, words, out, /journal show/.test(words)
     ? /takes no more changes/ : words.includes('history') ? /was removed; so/ : refusal)
   assert.deepEqual(notesIn(folder), [])
@@ -103,7 +105,8 @@ test('with a full disk nothing is shown, also by --unrecorded if the note has no
     'n')}`)).code === 0; n++) assert.ok(n < 100)
   for (const words of SHOWING) {
     await showsNothing(folder, words, out,
-      /^error: the journal could not be written: ENOSPC; so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows\n$/)
+      joined(/^error: the journal could not be written: ENOSPC; so nothing is shown; /,
+        /--unrecorded shows it, and leaves a gap in what audit knows\n$/))
     await showsNothing(folder, `${words} --unrecorded`, out,
       /^error: nothing is shown: it cannot be recorded, and \S+unrecorded-\S+ cannot be written, either: ENOSPC\n$/)
   }

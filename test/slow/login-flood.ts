@@ -1,8 +1,8 @@
 /**
- * Honest logins beside a flood: `node --import tsx test/slow/login-flood.ts`, with ADDRESSES (300) that each try a login
- * every two seconds, for SECONDS (40), and HONEST (10) users each who have and who have not shown a token from their
- * address before. SERVER names another build. Prints how many honest logins got through within five seconds, and how
- * long they took. Its figures want a machine that is otherwise quiet.
+ * Honest logins beside a flood: `node --import tsx test/slow/login-flood.ts`, with ADDRESSES (300) that each try a
+ * login every two seconds, for SECONDS (40), and HONEST (10) users each who have and who have not shown a token from
+ * their address before. SERVER names another build. Prints how many honest logins got through within five seconds,
+ * and how long they took. Its figures want a machine that is otherwise quiet.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -93,7 +93,9 @@ async function endsOf(calls: readonly boolean[]): Promise<readonly (number | 'bu
 test('of the calls that wait the known ones come first, each kind in order', async t => {
   const caller = new AsyncLocalStorage<number>()
   const begun: number[] = []
-  const hook = createHook({ init: (_, type) => { if (type === 'SCRYPTREQUEST') begun.push(caller.getStore()!) } }).enable()
+  const hook = createHook({
+    init: (_, type) => { if (type === 'SCRYPTREQUEST') begun.push(caller.getStore()!) }
+  }).enable()
   t.after(() => { hook.disable() })
   const hasher = cheap()
   const calls = Array.from({ length: MAX_HASHES + 40 }, (_, i) => i)

@@ -100,7 +100,8 @@ const STANDSTILL = `
   if (window.isDue) return
   const real = setTimeout, realClear = clearTimeout, due = new Map(), [driver] = arguments
   let next = 1e9
-  window.setTimeout = (f, ms, ...rest) => ms >= 1000 && ms !== driver ? (due.set(++next, [f, ms]), next) : real(f, ms, ...rest)
+  window.setTimeout = (f, ms, ...rest) =>
+    ms >= 1000 && ms !== driver ? (due.set(++next, [f, ms]), next) : real(f, ms, ...rest)
   window.clearTimeout = id => { if (!due.delete(id)) realClear(id) }
   window.isDue = ms => [...due.values()].some(([, own]) => own === ms)
   window.pass = ms => { for (const [id, [f, own]] of [...due]) if (own === ms && due.delete(id)) f() }`
@@ -123,7 +124,8 @@ export async function holdAnswers(browser: Browser): Promise<(count: number) => 
   await browser.run(`
     window.held = []
     window.realFetch ??= window.fetch
-    window.fetch = (...asked) => realFetch(...asked).then(answer => new Promise(done => held.push(() => done(answer))))`)
+    window.fetch = (...asked) => realFetch(...asked)
+      .then(answer => new Promise(done => held.push(() => done(answer))))`)
   return async count => {
     await browser.until('return held.length === arguments[0]', count)
     await browser.run('window.fetch = realFetch; for (const release of held) release()')
@@ -240,10 +242,12 @@ export const everyday: Fill = entries(
 async function holdsNothing(browser: Browser, { state }: Store): Promise<void> {
   const secrets = [...state.entries.entries()].filter(({ password, sistema }) => password !== sistema)
     .map(({ password }) => password).filter(({ length }) => length > 8 && length < 1_000)
-  const held = await browser.run(`const shown = [...document.querySelectorAll('.revealed')].map(one => one.textContent).join()
+  const held = await browser.run(`
+    const shown = [...document.querySelectorAll('.revealed')].map(one => one.textContent).join()
     const { outerHTML, textContent } = document.documentElement
     const fields = [...document.querySelectorAll('input, textarea, output')].map(one => one.value).join()
-    return arguments[0].filter(secret => (outerHTML + textContent + fields).includes(secret) && !shown.includes(secret))`, secrets)
+    const all = outerHTML + textContent + fields
+    return arguments[0].filter(secret => all.includes(secret) && !shown.includes(secret))`, secrets)
   assert.deepEqual(held, [])
 }
 

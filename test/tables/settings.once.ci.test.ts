@@ -142,7 +142,8 @@ const ROWS: { readonly [setting: string]: Row } = {
     [{ 'trust-proxy': '127.0.0.1' }, '200 403'], [{ 'trust-proxy': '127.0.0.1', metrics: 'public' }, '200 200'],
     [{ metrics: 'off' }, '404 404']] },
   proxyLoginHeader: { shows: ({ ask }) => times(2, n => ask('POST', '/api/proxyLogin', { fields: [
-    'Sec-Fetch-Site: same-origin', `X-Proxy-Login-Secret: ${PROXY_SECRET}`, `Remote-${n === 0 ? 'Email' : 'Mail'}: ${ANA}`
+    'Sec-Fetch-Site: same-origin', `X-Proxy-Login-Secret: ${PROXY_SECRET}`,
+    `Remote-${n === 0 ? 'Email' : 'Mail'}: ${ANA}`
   ] })), cases: [
     [{}, '404 404'], [t => ({ ...byProxy(t), 'proxy-login-header': 'Remote-Email' }), '200 401'],
     [t => ({ ...byProxy(t), 'proxy-login-header': 'Remote-Mail' }), '401 200']] },

@@ -15,7 +15,8 @@ inBrowser('what is missing or refused is said at its field, and keeps what was t
     "one.textContent).filter(text => text !== '')"),
     Array(3).fill('Este campo es obligatorio.'))
   assert.equal(await focus(browser), 'textbox: Sistema')
-  const faults = await browser.run("return document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent")
+  const faults = await browser.run(`const described = document.activeElement.getAttribute('aria-describedby')
+    return document.getElementById(described).textContent`)
   assert.equal(faults, 'Este campo es obligatorio.')
   await browser.fill('#sistema', 's')
   await browser.fill('#usuario', 'u')
@@ -101,7 +102,8 @@ inBrowser('a shown password hides itself, in dialog and editor; nothing is asked
   assert.ok(!(await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => " +
     "one.name)")).some(name => name.includes('getPassword')))
   await browser.run(`window.seen = 0
-    new MutationObserver(() => { if (/v7#Kq/.test(document.body.textContent)) seen++ }).observe(document.body, { subtree: true, childList: true, characterData: true })`)
+    new MutationObserver(() => { if (/v7#Kq/.test(document.body.textContent)) seen++ })
+      .observe(document.body, { subtree: true, childList: true, characterData: true })`)
   await browser.click('#view-password .icon')
   await pass(browser, 60_000)
   await browser.until("return seen > 0 && document.querySelector('.revealed') === null")
@@ -186,7 +188,8 @@ inBrowser('a space is marked by a ground as high as its line, by no character; n
   await browser.click('#view-password .icon')
   await browser.find('#viewer .revealed')
   const [height, line, image, ground, plain] = await browser.run<[number, number, string, string, string]>(`
-    const space = document.querySelector('#viewer .space'), { height } = space.getBoundingClientRect(), style = getComputedStyle(space)
+    const space = document.querySelector('#viewer .space'), style = getComputedStyle(space)
+    const { height } = space.getBoundingClientRect()
     const code = getComputedStyle(space.parentElement)
     return [height, parseFloat(code.fontSize), style.backgroundImage, style.backgroundColor, code.backgroundColor]`)
   assert.ok(height >= line, `${height} of ${line}`)
@@ -255,7 +258,8 @@ inBrowser('a double click acts once, whatever comes under the pointer', CHROMIUM
   const doubleClick = (selector: string): Promise<number> => browser.run(`
     const { x, y, width, height } = document.querySelector(arguments[0]).getBoundingClientRect()
     for (const detail of [1, 2]) {
-      document.elementFromPoint(x + width / 2, y + height / 2).dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
+      document.elementFromPoint(x + width / 2, y + height / 2)
+        .dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
     }
     return document.querySelectorAll('#rows .row').length`, selector)
   for (const left of [7, 6]) assert.equal(await doubleClick('#rows .row:first-child [data-act=remove]'), left)

@@ -123,8 +123,8 @@ inBrowser('503 asks to wait in the form, and long work is shown', CHROMIUM, asyn
   await browser.click('#refresh')
   const row = await rowOf(browser, 'Correo')
   await browser.click(`${row} [data-act=edit]`)
-  assert.deepEqual(await browser.run(`return [document.getElementById('refresh').ariaBusy, document.querySelector(arguments[0]).ariaBusy]`,
-    `${row} [data-act=edit]`), ['true', 'true'])
+  assert.deepEqual(await browser.run(`return [document.getElementById('refresh'), document.querySelector(arguments[0])]
+    .map(one => one.ariaBusy)`, `${row} [data-act=edit]`), ['true', 'true'])
   await release(2)
   await browser.until("return document.getElementById('editor')?.open && document.getElementById('refresh').ariaBusy " +
     "=== null")

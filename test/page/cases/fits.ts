@@ -109,7 +109,8 @@ const STATES: readonly (readonly [what: string, there: readonly Step[], back: re
   ['a new entry', [press('#create'), press('#editor .main'), there('#sistema[aria-invalid=true]')], [escape]],
   ['the generator', [press('#create'), press('#generate'), there('#generator')], discard],
   ['the editor', [press(row(1, '[data-act=edit]')), press('#show-password'), there('#editor .revealed'),
-    press('#change-notas'), there('#notas'), press('#replace-code'), filled('#otp', 'no base32 !'), press('#editor .main'),
+    press('#change-notas'), there('#notas'), press('#replace-code'), filled('#otp', 'no base32 !'),
+    press('#editor .main'),
     there('#otp[aria-invalid=true]')], discard],
   ['the question', [press('#create'), filled('#sistema', 'x'), escape, there('#confirm')],
     [press('#confirm .danger')]],
@@ -182,7 +183,8 @@ inBrowser('a message covers no button of a dialog, in a low window either', CHRO
     await browser.drawn()
     const covered = await browser.run(`const message = document.querySelector('.message').getBoundingClientRect()
       return [...document.querySelectorAll('#editor .end button')].map(one => one.getBoundingClientRect())
-        .filter(({ top, bottom, left, right }) => top < message.bottom && bottom > message.top && left < message.right && right > message.left).length`)
+        .filter(({ top, bottom, left, right }) => top < message.bottom && bottom > message.top &&
+          left < message.right && right > message.left).length`)
     assert.equal(covered, 0, `${width} x ${height}`)
     await browser.run("document.querySelector('#editor .second').click()")
     await browser.run("document.querySelector('#confirm .danger').click()")

@@ -20,7 +20,9 @@ inBrowser('the page has a manifest and icons, which its policy allows', CHROMIUM
   const { installabilityErrors } = await browser.devtools('Page.getInstallabilityErrors')
   assert.deepEqual(installabilityErrors, [])
   for (const { src, type } of icons) {
-    assert.deepEqual(await browser.run(`return fetch(new URL(arguments[0], document.querySelector('[rel=manifest]').href)).then(answer => [answer.status, answer.headers.get('Content-Type')])`, src), [200, type])
+    assert.deepEqual(await browser.run(`const base = document.querySelector('[rel=manifest]').href
+      return fetch(new URL(arguments[0], base)).then(({ status, headers }) => [status, headers.get('Content-Type')])`,
+    src), [200, type])
   }
 })
 

@@ -90,8 +90,9 @@ inBrowser('dialogs have names, keep the focus, give it back, and say what is wro
       "at.closest('#editor') !== null")
     assert.ok(inside)
   }
-  const nameless = await browser.run<string[]>(`return [...document.querySelectorAll('#editor :is(input, textarea, button)')]
-    .filter(one => one.checkVisibility() && !one.ariaLabel && !one.labels?.length && !one.textContent.trim()).map(one => one.outerHTML)`)
+  const nameless = await browser.run<string[]>(`const all = '#editor :is(input, textarea, button)'
+    return [...document.querySelectorAll(all)].filter(one => one.checkVisibility() && !one.ariaLabel &&
+      !one.labels?.length && !one.textContent.trim()).map(one => one.outerHTML)`)
   assert.deepEqual(nameless, [])
   await browser.press(KEYS.escape)
   await browser.click('#confirm .danger')
@@ -154,5 +155,6 @@ inBrowser('keys work in the viewer and on the focused row: copy, edit, delete, u
 inBrowser('each control has a name that contains its visible label', CHROMIUM, async t => {
   const { browser } = await openService(t)
   assert.deepEqual(await browser.run(`return [...document.querySelectorAll('button, a, select')]
-    .filter(one => one.checkVisibility() && one.ariaLabel && !one.ariaLabel.includes(one.innerText.trim())).map(one => one.outerHTML)`), [])
+    .filter(one => one.checkVisibility() && one.ariaLabel && !one.ariaLabel.includes(one.innerText.trim()))
+    .map(one => one.outerHTML)`), [])
 })

@@ -38,7 +38,11 @@ inBrowser('the list is asked for without secrets, and revalidated when the page 
     ['Igual que otra', 'Igual que otra'])
   await browser.run(`const real = window.fetch
     window.answers = []
-    window.fetch = async (...asked) => { const answer = await real(...asked); answers.push(answer.status); return answer }`)
+    window.fetch = async (...asked) => {
+      const answer = await real(...asked)
+      answers.push(answer.status)
+      return answer
+    }`)
   const look = "document.dispatchEvent(new Event('visibilitychange'))"
   await browser.run(look)
   await browser.until('return answers.length === 1')
@@ -187,9 +191,12 @@ inBrowser('copying gives what is stored now, and only the last copy that was ask
   const { browser, service } = await openService(t)
   await browser.run(`window.copied = []
     Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
-      write: async ([item]) => copied.push(await (await item.getType('text/plain')).text()), writeText: async text => copied.push(text) } })
+      write: async ([item]) => copied.push(await (await item.getType('text/plain')).text()),
+      writeText: async text => copied.push(text)
+    } })
     const real = window.fetch
-    window.fetch = (...asked) => real(...asked).then(answer => String(asked[0]).endsWith('/3') ? new Promise(done => { window.release = () => done(answer) }) : answer)`)
+    window.fetch = (...asked) => real(...asked).then(answer => !String(asked[0]).endsWith('/3') ? answer :
+      new Promise(done => { window.release = () => done(answer) }))`)
   await updateEntry(service.store, 1, { password: 'the newer one' }, null)
   await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
   await browser.until('return window.release')

@@ -25,13 +25,15 @@ inBrowser('rows are 56 px, in two lines 64; copy stays in place, and texts lose 
     ['#sort-changed', '.since']] as const) {
     assert.ok(Math.abs(await startOf(head) - await startOf(`#rows ${text}`)) <= 1, `${head} is above its column`)
   }
-  const places = `return [...document.querySelectorAll(arguments[0] + ' :is(.system, .user, .changed)')].map(one => one.getBoundingClientRect().x)`
+  const places = `return [...document.querySelectorAll(arguments[0] + ' :is(.system, .user, .changed)')]
+    .map(one => one.getBoundingClientRect().x)`
   const row = await rowOf(browser, 'Correo')
   const before = await browser.run(places, row)
   await browser.run("document.querySelector(arguments[0]).focus()", `${row} [data-act=edit]`)
   await browser.drawn()
   assert.deepEqual(await browser.run(places, row), before)
-  const gap = await browser.run<number>(`const [user, button] = ['.user', '.copyUser'].map(one => document.querySelector(arguments[0] + ' ' + one).getBoundingClientRect())
+  const gap = await browser.run<number>(`const [user, button] = ['.user', '.copyUser']
+      .map(one => document.querySelector(arguments[0] + ' ' + one).getBoundingClientRect())
     return button.left - user.right`, row)
   assert.ok(gap >= 0 && gap < 8, 'copy-user is directly behind the text')
 })
@@ -81,9 +83,10 @@ inBrowser('on a phone the viewer is a sheet that is dragged shut; the editor fil
   const { browser } = await openService(t)
   await browser.resize(390, 700)
   await view(browser, 'Correo')
-  const [top, bottom, foot] =
-    await browser.run<number[]>(`const box = document.getElementById('viewer').getBoundingClientRect()
-    return [box.top, innerHeight - box.bottom, innerHeight - document.querySelector('#viewer .end .main').getBoundingClientRect().bottom]`)
+  const [top, bottom, foot] = await browser.run<number[]>(`
+    const box = document.getElementById('viewer').getBoundingClientRect()
+    const last = document.querySelector('#viewer .end .main').getBoundingClientRect()
+    return [box.top, innerHeight - box.bottom, innerHeight - last.bottom]`)
   assert.ok(top! >= 105 && bottom === 0 && foot! < 40, `${top} ${bottom} ${foot}`)
   await browser.run(`const top = document.querySelector('#viewer .top'), { x, y } = top.getBoundingClientRect()
     top.setPointerCapture = () => {}
@@ -93,7 +96,9 @@ inBrowser('on a phone the viewer is a sheet that is dragged shut; the editor fil
   await browser.until("return document.getElementById('viewer') === null")
   await browser.click('#create')
   const boxes = await browser.run<number[]>(`const box = document.getElementById('editor').getBoundingClientRect()
-    return [box.width, box.height, ...['.end .second', '.end .main'].map(one => document.querySelector('#editor ' + one).getBoundingClientRect().top)]`)
+    const tops = ['.end .second', '.end .main'].map(one =>
+      document.querySelector('#editor ' + one).getBoundingClientRect().top)
+    return [box.width, box.height, ...tops]`)
   assert.deepEqual(boxes.slice(0, 2), [390, 700])
   assert.ok(boxes[2]! < 20 && boxes[3]! < 20, 'Cancel and Save are in its bar')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('sistema')).fontSize"), '16px')
@@ -107,7 +112,8 @@ inBrowser('a message stays above the buttons of a sheet, also once the window be
   for (const width of [390, 1200, 390]) {
     await browser.resize(width, 800)
     await browser.drawn()
-    assert.equal(await browser.run(`const { x, y, width, height } = document.querySelector('#viewer .end .main').getBoundingClientRect()
+    assert.equal(await browser.run(`const button = document.querySelector('#viewer .end .main')
+      const { x, y, width, height } = button.getBoundingClientRect()
       return document.elementFromPoint(x + width / 2, y + height / 2).closest('.message')?.textContent ?? ''`), '',
         `${width} px`)
   }
@@ -119,7 +125,8 @@ inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes
   for (const width of [1200, 390]) {
     await browser.resize(width, 800)
     await view(browser, 'Correo')
-    assert.ok(await browser.run<number>(`const bottom = document.querySelector('#viewer .content').lastElementChild.getBoundingClientRect().bottom
+    assert.ok(await browser.run<number>(`const last = document.querySelector('#viewer .content').lastElementChild
+      const { bottom } = last.getBoundingClientRect()
       return document.querySelector('#viewer .end').getBoundingClientRect().top - bottom`) < 40, `${width}`)
     await browser.click('#viewer .end .main')
     await browser.find('#editor')
@@ -148,8 +155,9 @@ inBrowser('in both schemes at every width text has the contrast of AA and no tar
         await show(browser, width, 800, scheme)
         assert.deepEqual(await browser.run(FAINT), [], `${scheme} ${width}`)
         assert.equal(await browser.run('return document.documentElement.scrollWidth > innerWidth'), false, `${width}`)
-        const small = await browser.run(`return [...document.querySelectorAll('button')].filter(one => one.checkVisibility())
-          .map(one => [one.outerHTML, one.getBoundingClientRect()]).filter(([, box]) => box.height < 39.9 || box.width < 39.9)`)
+        const small = await browser.run(`return [...document.querySelectorAll('button')]
+          .filter(one => one.checkVisibility()).map(one => [one.outerHTML, one.getBoundingClientRect()])
+          .filter(([, box]) => box.height < 39.9 || box.width < 39.9)`)
         assert.deepEqual(small, [], `targets at ${width}`)
       }
     }
@@ -170,7 +178,8 @@ inBrowser('with forced colours, what is pressed looks otherwise than what is not
   await show(browser, 1440, 800, 'light', true)
   await browser.until("return matchMedia('(forced-colors: active)').matches")
   const alike = await browser.run(`return [['.choice label', '.choice label + label'], ['#peek', '#editor .top .icon']]
-    .filter(pair => new Set(pair.map(one => getComputedStyle(document.querySelector(one)).backgroundColor)).size === 1)`)
+    .map(pair => pair.map(one => getComputedStyle(document.querySelector(one)).backgroundColor))
+    .filter(([one, other]) => one === other)`)
   await show(browser, 1440, 800, 'light')
   assert.deepEqual(alike, [])
 })
@@ -185,15 +194,18 @@ const FAINT = `
     return 'rgb(' + r + ' ' + g + ' ' + b + ')'
   }
   const luminance = color => {
-    const [r, g, b] = color.match(/\\d+/g).map(Number).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    const [r, g, b] = color.match(/\\d+/g).map(v => Number(v) / 255)
+      .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
     return .2126 * r + .7152 * g + .0722 * b
   }
-  const behind = element => element === null ? 'rgb(255 255 255)' : over(behind(element.parentElement), getComputedStyle(element).backgroundColor)
+  const behind = element => element === null ? 'rgb(255 255 255)' :
+    over(behind(element.parentElement), getComputedStyle(element).backgroundColor)
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   const faint = []
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement
-    if (walker.currentNode.data.trim() === '' || !element.checkVisibility({ opacityProperty: true }) || element.closest('.unseen')) continue
+    const isSeen = element.checkVisibility({ opacityProperty: true }) && !element.closest('.unseen')
+    if (walker.currentNode.data.trim() === '' || !isSeen) continue
     const back = behind(element)
     const [a, b] = [luminance(over(back, getComputedStyle(element).color)), luminance(back)].sort((x, y) => y - x)
     const ratio = (a + .05) / (b + .05)

@@ -9,7 +9,9 @@ import { KEYS, type Browser } from '../../support/webdriver.ts'
 const OUT = `const top = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.documentElement
   const inner = top.querySelector('.content') ?? top
   const wide = inner.scrollWidth > inner.clientWidth || document.documentElement.scrollWidth > innerWidth
-  return !wide ? [] : [...top.querySelectorAll('*')].filter(one => one.checkVisibility() && one.closest('#status') === null && one.getBoundingClientRect().right > Math.min(innerWidth, top.getBoundingClientRect().right) + .5)
+  const end = Math.min(innerWidth, top.getBoundingClientRect().right) + .5
+  return !wide ? [] : [...top.querySelectorAll('*')].filter(one => one.checkVisibility() &&
+    one.closest('#status') === null && one.getBoundingClientRect().right > end)
     .map(one => one.tagName + '#' + one.id + '.' + one.className).concat(String(inner.scrollWidth))`
 
 /** Goes through what the page shows, and looks at each for something that sticks out. */
@@ -65,7 +67,9 @@ inBrowser('at 320 px, on a phone and a screen letters of twice the size fit', ['
   const { browser, url } = await openService(t)
   const setFont = (size: number): Promise<unknown> => browser.native.chrome === undefined
     ? browser.devtools('Page.setFontSizes', { fontSizes: { standard: size, fixed: size } })
-    : browser.native.chrome(`for (const script of ['x-western', 'x-unicode']) Services.prefs.setIntPref('font.size.variable.' + script, ${size})`)
+    : browser.native.chrome(`for (const script of ['x-western', 'x-unicode']) {
+        Services.prefs.setIntPref('font.size.variable.' + script, ${size})
+      }`)
   await setFont(32)
   atEnd(t, async () => { await setFont(16) })
   await browser.go(`${url}/?lang=es`)

@@ -15,7 +15,8 @@ function gateway(browser: Browser, part: string, status: number, body: object): 
   return browser.run(`const [part, status, body] = arguments
     window.realFetch ??= window.fetch
     window.fetch = async (url, init) => String(url).includes(part)
-      ? new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } }) : realFetch(url, init)`,
+      ? new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } })
+      : realFetch(url, init)`,
   part, status, body)
 }
 
@@ -303,8 +304,10 @@ inBrowser('a logout that is refused is not tried again', CHROMIUM, async t => {
   await logIn(browser)
   await browser.run(`const real = window.fetch
     window.asked = 0
+    const refused = () => new Response('{"message":"Too Many Requests"}',
+      { status: 429, headers: { 'Retry-After': '0' } })
     window.fetch = async (url, init) => String(url).includes('logout')
-      ? (window.isKept = init.keepalive, asked++, new Response('{"message":"Too Many Requests"}', { status: 429, headers: { 'Retry-After': '0' } })) : real(url, init)`)
+      ? (window.isKept = init.keepalive, asked++, refused()) : real(url, init)`)
   await browser.run("document.getElementById('help').click()")
   assert.match(await textOf(browser, '#more'), /Si el servicio no lo confirma, sigue allí hasta que caduque/)
   await browser.run("document.getElementById('logout').click()")

@@ -6,6 +6,7 @@ import {
   rowOf, systems, textOf, told, until,
   valueOf
 } from '../../support/page.ts'
+import { joined } from '../../support/patterns.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
 const isAsked = "return document.getElementById('conflict')?.open"
@@ -22,7 +23,8 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   assert.equal(await focus(browser), 'button: Seguir editando')
   const shown = await textOf(browser, '#conflict')
   assert.match(shown, /Otra persona ha guardado antes[^]*ha cambiado desde que la abriste[^]*: editada/)
-  assert.match(shown, /Igual en las dos\s+Banco Central[^]*Lo tuyo\s+mine\s+Lo guardado ahora\s+eva[^]*Cambiado por la otra persona\s+•/)
+  assert.match(shown, joined(/Igual en las dos\s+Banco Central[^]*Lo tuyo\s+mine\s+/,
+    /Lo guardado ahora\s+eva[^]*Cambiado por la otra persona\s+•/))
   assert.doesNotMatch(shown, /of Eva|v7#Kq/, 'passwords are hidden')
   await browser.click('#conflict dd:last-child .icon')
   await browser.until("return /of Eva/.test(document.getElementById('conflict').textContent)")
@@ -44,7 +46,8 @@ inBrowser('what is made, changed, deleted while the list comes stays, as does wh
   await browser.run(`const real = window.fetch
     window.fetch = async (...asked) => {
       const answer = await real(...asked)
-      if (String(asked[0]).includes('listEntries') && window.release === undefined) await new Promise(done => { window.release = done })
+      const isFirst = String(asked[0]).includes('listEntries') && window.release === undefined
+      if (isFirst) await new Promise(done => { window.release = done })
       return answer
     }`)
   await browser.click('#refresh')
