@@ -1,6 +1,7 @@
 /** The operator's program, as its user runs it: beside the running server, and without it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
@@ -10,6 +11,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { putJournal, referenceLines, writeKeys } from '../support/journal.ts'
 import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
@@ -226,6 +228,40 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
   const got = (id: number): unknown => ['operator', { command: 'entry get', entries: 1, id, operator: '' }]
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
+})
+
+test('entries are listed whose password is old, of an unknown age, or used again', async t => {
+  const folder = await initialized(t)
+  const DAY_MS = 86_400_000
+  let wallMs = Date.now() - 9.5 * DAY_MS
+  const store = await fileStore(folder, { wallMs: () => wallMs })
+  for (const [sistema, password] of Object.entries({ a: 'same', b: 'other', c: 'same', d: 'same', e: 'new' })) {
+    wallMs += DAY_MS
+    await createEntry(store, { sistema, password, usuario: 'u' }, null)
+  }
+  await updateEntry(store, 2, { usuario: 'its password is as old as before' }, null)
+  await updateEntry(store, 5, { password: 'newer' }, null)
+  await deleteEntry(store, 4, null)
+  await store.close()
+  const list = async (words: string): Promise<any[]> => JSON.parse(await done(folder, `entry list ${words} --json`))
+  const ids = async (words: string): Promise<number[]> => (await list(words)).map(({ id }) => id)
+  assert.deepEqual((await list('--reused')).map(({ id, reused, sameAs }) => [id, reused, sameAs]),
+    [[1, 1, 1], [3, 1, 1]])
+  assert.deepEqual([await ids('--old 0'), await ids('--old 7'), await ids('--old 9')], [[1, 2, 3, 5], [1, 2], []])
+  assert.deepEqual(await ids('--old 6 --reused'), [1, 3])
+  for (const { changed, password } of await list('--old 6')) {
+    assert.ok(Date.parse(changed) > 0 && password === undefined)
+  }
+  const unknown = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(unknown, secret)
+  const kept = { password: 'p', sistema: 'compacted before passwords had an age', usuario: 'u', status: 1 }
+  putJournal(unknown, referenceLines(secret, [[{ type: 'fields.kept', data: { first: 1, entries: [kept] } }]]))
+  assert.deepEqual(JSON.parse(await done(unknown, 'entry list --old 1000 --json')).map(({ id, changed }: any) =>
+    [id, changed]), [[1, null]])
+  assert.match(await done(unknown, 'entry list --old 1000'), /not known/)
+  await refused(folder, 'entry list --old soon', 2, /--old must be a number of days/)
+  await refused(folder, 'entry list --reused --deleted', 2, /--reused and --deleted do not go together/)
 })
 
 test('a word is an entry only if it is an id or a system\'s whole name; what is done names the entry', async t => {
