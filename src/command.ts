@@ -70,6 +70,12 @@ export interface Option {
   readonly help: string
 }
 
+/**
+ * What happens if there is no journal. `refuse`: a mistyped folder must not become a store. `begin`: a file is made, as
+ * at a service's first start, but nothing in etcd. `create`: either is made, on purpose (`init`).
+ */
+export type IfMissing = 'refuse' | 'begin' | 'create'
+
 /** `[NAME]`, the last positional, is optional. */
 export interface Command {
   readonly name: string
@@ -81,9 +87,7 @@ export interface Command {
   readonly journals?: readonly string[]
   /** The journal, whatever the settings say. Throws a `UsageError`. */
   journal?(flags: Arguments['flags']): string
-  readonly mayCreate?: boolean
-  /** May be the first command on a folder, outside production. */
-  readonly mayBegin?: boolean
+  readonly ifMissing?: Exclude<IfMissing, 'refuse'>
   /** Gives the exit code; undefined: 0. */
   run(context: Context): Promise<number | void>
 }

@@ -104,9 +104,15 @@ export class Terminal {
     else this.#orFail(() => appendAll(PATIENT, output, Buffer.from(text)))
   }
 
-  sync(): void {
+  /**
+   * For a file on standard output (`-`): passes what `write` puts. It is on the device once this resolves, since exit
+   * code 0 says that the file is good.
+   */
+  async passFile<T>(write: (put: (text: string) => void) => Promise<T>): Promise<T> {
+    const made = await write(text => this.pass(text))
     const output = this.#output
     if (output !== undefined) this.#orFail(() => trySync(() => disk.syncOpen(output)))
+    return made
   }
 
   /** Reports errors as Node's own stream would. */

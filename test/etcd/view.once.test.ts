@@ -11,25 +11,33 @@ async function turn(): Promise<void> {
 
 test('callers share a request that is sent after they call, and never a request that was sent before', async () => {
   const answers: ((error?: Error) => void)[] = []
-  const ask = singleFlight(() => new Promise<number>((resolve, reject) => {
+  const ends: number[] = []
+  const ask = singleFlight(endMs => new Promise<number>((resolve, reject) => {
     const n = answers.length
+    ends.push(endMs)
     answers.push(error => { if (error === undefined) resolve(n); else reject(error) })
   }), 10_000)
   const together = [ask(), ask()]
   await turn()
   assert.equal(answers.length, 1)
   const later = [ask(), ask()]
+  const latestEnd = performance.now() + 10_000
   await turn()
   assert.equal(answers.length, 1, 'one request at a time')
   answers[0]!()
   assert.deepEqual(await Promise.all(together), [0, 0])
   await turn()
+  assert.ok(ends[1]! <= latestEnd, 'the bound counts from the call, and not from when the request is sent')
   answers[1]!()
   assert.deepEqual(await Promise.all(later), [1, 1])
   const failing = ask()
   await turn()
+  const behind = assert.rejects(ask(), /as the test asked/, 'whoever waits for a request that fails fails with it')
   answers[2]!(new Error('as the test asked'))
   await assert.rejects(failing, /as the test asked/)
+  await behind
+  await turn()
+  assert.equal(answers.length, 3)
   const next = ask()
   await turn()
   answers[3]!()

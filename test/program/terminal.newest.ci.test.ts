@@ -13,6 +13,7 @@ import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, created, makeJournal, makeJournalOf } from '../bench/journal.ts'
 import { NO_PYTHON, PYTHON } from '../support/programs.ts'
+import { straceMissing } from '../support/system.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
@@ -168,6 +169,25 @@ for (const words of ['journal backup -', 'export --yes --unrecorded --output -',
     assert.match(stderr, /^(warning: .+\n)*error: the output could not be written: EFBIG\n$/)
     assert.equal(status, 1)
     assert.ok(statSync(file).size > 0, 'a part of it was taken')
+  })
+}
+
+for (const words of ['journal backup -', 'export --yes --output -']) {
+  test(`a file that ${words} fills is on the device when the command ends with 0: an error of its sync is told`, {
+    skip: straceMissing()
+  }, async t => {
+    const folder = await initialized(t)
+    await done(folder, 'entry add --system s --user u --generate')
+    const file = join(freshFolder(t), 'file')
+    const run = (how: string): { readonly status: number | null, readonly stderr: string } => spawnSync('sh',
+      ['-c', 'exec strace -f -o /dev/null -P "$FILE" -e "inject=fsync:$HOW" "$0" "$@" > "$FILE"', process.execPath,
+        ADMIN, ...words.split(' ')],
+      { env: { ...process.env, DATA_DIR: folder, FILE: file, HOW: how }, encoding: 'utf8' })
+    const refused = run('error=EIO')
+    assert.deepEqual([refused.status, /^error: the output could not be written: EIO$/m.test(refused.stderr)], [1, true],
+      refused.stderr)
+    assert.equal(run('delay_exit=1').status, 0)
+    assert.ok(statSync(file).size > 0)
   })
 }
 

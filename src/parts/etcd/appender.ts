@@ -1,33 +1,45 @@
 /**
- * The writing side of an instance. It appends right after the newest record applied here, because the events were
- * decided on that record; `etcd-log.ts` says why a change is recorded once.
+ * The writing side of an instance. `etcd-log.ts` says why a change is recorded once.
+ *
+ * **Events are appended right behind the record that they were decided on**, or decided again. So nothing waits between
+ * the look at that record and the attempt, and the attempt looks once more.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
 import { ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_WAIT_MS } from './etcd-limits.ts'
+import type { Stored } from './etcd-keys.ts'
 import type { Follower } from './follower.ts'
 
+/** Seals for the place behind the newest record. */
 export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
+
+interface Decided {
+  readonly events: readonly EncodedEvent[]
+  /** The newest record when they were decided. */
+  readonly on: Stored
+}
 
 /** Rejects with `write-failed` if other instances came first for `ETCD_WRITE_TIMEOUT_MS`. */
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
+    const decideNow = (): Decided => ({ on: follower.replica.newest, events: decide() })
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
     let waitEndMs = Infinity // bounds all waits before an attempt
     try {
       while (performance.now() < endMs) {
-        let events = decide()
-        if (events.length === 0) {
-          await inTime(follower.ask(), endMs) // the newest state may leave something to change
-          events = decide()
-          if (events.length === 0) return
+        let decided = decideNow()
+        if (decided.events.length === 0) {
+          // "Nothing to change" is an answer: it must hold on all that others wrote before it.
+          await inTime(follower.ask(), endMs)
+          decided = decideNow()
+          if (decided.events.length === 0) return
         }
         waitEndMs = Math.min(waitEndMs, endMs, performance.now() + MAX_ETCD_WAIT_MS)
         if (performance.now() < waitEndMs && await follower.turns.wait(waitEndMs)) continue
         waitEndMs = Infinity
         const fault = follower.writeFault()
         if (fault === undefined) {
-          if (await attempt(follower, sealNext(events), endMs)) return
+          if (await attempt(follower, decided, sealNext, endMs)) return
           continue
         }
         await inTime(follower.ask(), endMs) // the marker may name another key by now
@@ -41,31 +53,41 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
   }
 }
 
-/** False: the lines never will be there. Rejects with `journal-unreachable` if this is unknown. */
-async function attempt(follower: Follower, lines: readonly string[], endMs: number): Promise<boolean> {
+/**
+ * True: all lines are in the journal, and applied. False: they never will be there, so the events may be decided again.
+ * Rejects with `journal-unreachable` if neither is known.
+ */
+async function attempt(
+  follower: Follower, { events, on }: Decided, sealNext: SealNext, endMs: number
+): Promise<boolean> {
   const { log, replica, turns } = follower
+  if (replica.newest !== on) return false
+  const lines = sealNext(events)
   const marker = log.marker!
   const place = replica.expect(lines[0]!)
   let isAnswered = false
   try {
-    const { isMade, records, revision } = await log.append(replica.newest, marker, lines, endMs)
+    const { isMade, records, revision } = await log.append(on, marker, lines, endMs)
     isAnswered = true
     follower.wrote()
     follower.take(records)
     turns.note(isMade ? undefined : Number(revision))
-    if (place.isOurs === undefined) await inTime(follower.ask(), endMs)
+    if (place.taken === 'not yet') await inTime(follower.ask(), endMs)
   } catch (error) {
-    // A refused request may repeat an attempt that etcd carried out.
+    // A refusal does not prove that nothing was appended: it may answer the repetition of an attempt that was made.
     const isRefused = error instanceof Failure && error.code === 'journal-refused'
     if (isRefused) isAnswered = await inTime(follower.ask(), endMs).then(() => true, () => false)
-    if (place.isOurs === undefined) throw isAnswered ? error : unknown(error)
+    if (place.taken === 'not yet') throw isAnswered ? error : unknown(error)
   }
-  if (place.isOurs === undefined && log.marker!.revision === marker.revision) {
+  // Only another line at the place, or another marker, proves that the attempt fails whenever it arrives.
+  if (place.taken === 'not yet' && log.marker!.revision === marker.revision) {
     throw new Failure('write-failed', 'another record came first, and is gone')
   }
-  const isWhole = replica.newest.seq >= place.seq + lines.length - 1
-  if (place.isOurs === true && !isWhole) await inTime(follower.ask(), endMs).catch(error => { throw unknown(error) })
-  return place.isOurs === true
+  if (place.taken !== 'by own line') return false
+  // A batch is there whole or not at all, but the watch may have shown its beginning alone.
+  const isApplied = replica.newest.seq >= place.seq + lines.length - 1
+  if (!isApplied) await inTime(follower.ask(), endMs).catch(error => { throw unknown(error) })
+  return true
 }
 
 function unknown(error: unknown): Failure {

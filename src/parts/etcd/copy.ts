@@ -35,6 +35,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
       read = []
     }
   }
+  // Nobody appends to the file meanwhile: this process has the lock until the command ends.
   const left = 'the copy may not be whole: then no instance takes it, and the same command starts it over'
   await terminal.saying(`${etcdPrefix}: ${left}`, async () => {
     await fillEtcd(settings, keys.newest.name, lines(), async () => {
@@ -51,6 +52,7 @@ export async function close({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state === 'closed') throw new OperatorError(`${log.prefix} is closed already`)
     const word = `${isoTime(Date.now())}${marker.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
+    // Every append requires the marker that it has read: none comes after this one.
     const { state } = await change(log, terminal, marker, markerText({ ...marker, state: 'closed' }, word), 'closed')
     terminal.show({ path: log.prefix, state }, [
       `${log.prefix} is closed: instances read, and take no changes`,
@@ -62,6 +64,7 @@ export async function close({ store, terminal }: Context): Promise<void> {
 export async function reopen({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
+    // Not `empty` if it had records: then losing them all would look like a new journal.
     const text = markerText({ ...marker, state: hadRecords(marker) ? 'begun' : 'empty' })
     const { state } = await change(log, terminal, marker, text, 'open again')
     terminal.show({ path: log.prefix, state }, `${log.prefix}: instances may write to it again`)
@@ -82,6 +85,7 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
       const how = `look at them (etcdctl get ${etcdPrefix} --prefix --keys-only), and remove them by hand`
       throw new OperatorError(`${etcdPrefix} lacks records, or has keys of another program among its ${keys}; ${how}`)
     }
+    // No instance writes to a closed journal or an unfinished copy. Any other must be the very one that was backed up.
     const isInUse = keys > 0 && ['empty', 'begun', 'copied'].includes(marker.state)
     if (isInUse && !newest.text.endsWith(`"hash":"${String(flags['head'])}"}`)) {
       const how = 'does not end with a head given by --head; close it first (journal close); if etcd is full, ' +
@@ -172,7 +176,7 @@ export function fillEtcd(
       throw new OperatorError(`${log.prefix} holds ${what}; nothing was copied. Name another ETCD_PREFIX`)
     }
     const isEmpty = await fill(log, begun, lines) === 0
-    await verify()
+    await verify() // before the word that lets instances in
     const whole = markerText({ key, state: isEmpty ? 'empty' : 'copied' }, isEmpty ? '' : log.id)
     if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole) throw changed(log)
   })
@@ -182,6 +186,7 @@ async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promi
   let newest: Stored = START
   for (const batch of batchesOf(lines)) {
     const { records } = await log.append(newest, begun, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
+    // Made now, or by an earlier attempt: what is there must be this copy's.
     if (records[0]?.text !== batch[0]) throw changed(log) // etcd takes all of a batch or none
     newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }
   }

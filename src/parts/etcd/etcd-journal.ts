@@ -61,7 +61,7 @@ export async function openEtcdJournal(
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
     append: appender(follower, sealerOf(follower, wallMs, random)),
     catchUp: async mustBeNewest => {
-      const { outage } = follower
+      const { outage } = follower // before asking, which may end or begin one
       const asked = follower.ask()
       if (!staleReads || mustBeNewest === true) { await asked; return }
       const known = asked.catch(() => {}) // in an outage too, to notice its end
@@ -76,7 +76,7 @@ export async function openEtcdJournal(
     },
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
-      await follower.ask()
+      await follower.ask() // so that the marker is the newest one
       const fault = follower.writeFault()
       if (fault !== undefined) throw fault
       return sealing.rotate(random)
@@ -88,7 +88,10 @@ export async function openEtcdJournal(
   }
 }
 
-/** Gives whether it has made the journal. */
+/**
+ * Gives whether it has made the journal. Each question needs the answer before it: is there a marker? does it allow
+ * reading, with these keys? are all records there? and nothing else among them?
+ */
 async function start(
   follower: Follower, newKey: string | undefined, onProgress: (share: number) => void
 ): Promise<boolean> {
@@ -105,7 +108,9 @@ async function start(
   const onPage = (seq: number): void => onProgress(Math.min(1, seq / Math.max(1, keys)))
   await follower.catchUp(() => inTime(ETCD_READ_TIMEOUT_MS), onPage)
   const { seq } = replica.newest
+  // Without records, only the marker tells a new journal from one that was emptied.
   if (seq === 0 && hadRecords(marker)) throw emptied(prefix)
+  // Keys of the range, less those that were applied.
   const among = await log.look(inTime(ETCD_READ_TIMEOUT_MS), seq) - seq
   if (among > 0) {
     const how = `remove them (etcdctl get ${prefix}/ --prefix --keys-only shows all)`

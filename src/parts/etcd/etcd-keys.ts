@@ -1,4 +1,11 @@
-/** The keys of a journal in etcd, in base64. */
+/**
+ * The keys of a journal in etcd, in base64. etcd sorts by bytes, so with `.` before `/`, and `/` before `0`:
+ *
+ *     PREFIX.key                 the marker
+ *     PREFIX.turn/ID             who waits for a turn
+ *     PREFIX/0000000000000001    the first record, and so on; numbers have sixteen digits, the first always 0
+ *     PREFIX/1                   the end of the range that all of these stand in, and the watch covers
+ */
 import { Buffer } from 'node:buffer'
 import { MAX_ETCD_TURN_MS } from './etcd-limits.ts'
 import { markerOf, type Marker } from './marker.ts'
@@ -35,9 +42,8 @@ const START_CHARACTERS = 256
 
 export class Keys {
   readonly #prefix: string
-  /** Before all turns and records. */
   readonly marker: string
-  /** After all records, but before those of a prefix such as `PREFIX/2`. */
+  /** Before the keys of a prefix such as `PREFIX/2`. */
   readonly end: string
   readonly records: Range
   readonly turns: Range
@@ -58,8 +64,9 @@ export class Keys {
     return { key: this.record(first), range_end: this.record(first + records) }
   }
 
-  /** Compares the beginning, which no other line has: the whole may be long. */
+  /** Compares the beginning, which no other line has: the whole may be long. Nothing to compare before the first. */
   isAt({ seq, text }: Stored): object[] {
+    // Shorter than the line: GREATER does not include what is equal.
     const start = text.slice(0, Math.min(START_CHARACTERS, text.length - 1))
     const compared = { target: 'VALUE', key: this.record(seq) }
     return seq === 0 ? [] : [
@@ -68,6 +75,7 @@ export class Keys {
     ]
   }
 
+  /** Also the text: an etcd that was restored from a snapshot may give a revision twice. */
   isMarker({ text, revision }: Marker): object[] {
     return [
       { target: 'MOD', key: this.marker, mod_revision: revision },
@@ -75,6 +83,7 @@ export class Keys {
     ]
   }
 
+  /** Leaves out other programs' keys, and the marker. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
     return kvs.map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) }))
       .filter(({ seq }) => seq > 0)

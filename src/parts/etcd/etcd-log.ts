@@ -65,6 +65,7 @@ export class EtcdLog {
    */
   async append(after: Stored, marker: Marker, lines: readonly string[], endMs: number): Promise<Appended> {
     const first = after.seq + 1
+    // Keys have no gaps: if the first of these is free, so are all.
     const beganMs = performance.now()
     const text = marker.state === 'empty' ? markerText({ ...marker, state: 'begun' }) : undefined
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', attempt => ({
@@ -77,6 +78,7 @@ export class EtcdLog {
       failure: [
         { request_range: this.#keys.range(first, pageOf(ETCD_FIRST_PAGE_RECORDS, attempt)) },
         { request_range: { key: this.#keys.marker } },
+        // No turn in a journal that was removed meanwhile: that would leave a key behind.
         { request_txn: { compare: this.#keys.isMarker(marker), success: [put(this.turnKey, this.#waitMs)] } }
       ]
     }), endMs)
@@ -119,6 +121,7 @@ export class EtcdLog {
           failure: [{ request_range: { key: this.#keys.marker } }]
         }
       }, endMs)
+      // First the marker, which says whether the records may be read; then the known record; then those behind it.
       const found = succeeded === true ? marker : markerIn(responses[0])
       if (marker !== undefined && found === undefined) {
         const why = 'the journal was removed, or that key alone'
@@ -133,6 +136,7 @@ export class EtcdLog {
       if (fault !== undefined) throw fault
       if (succeeded !== true) throw this.#damage('its newest record is no longer in etcd, or is another one')
       const records = this.#keys.recordsIn(responses[0].response_range.kvs)
+      // A record behind a gap is never given: it would be applied in the place of the one that is missing.
       const gap = records.findIndex(({ seq }, i) => seq !== first + i)
       if (gap >= 0) throw this.#isMissing(first + gap)
       const behind = Number(responses[1].response_range.count ?? 0)
@@ -185,7 +189,11 @@ export class EtcdLog {
     }), endMs)
   }
 
-  /** `isEmpty` requires that there are no records, `removes` removes them. Gives the marker as it is then. */
+  /**
+   * Changes the marker if it is still `from` (undefined: if there is none). `isEmpty` requires that there are no
+   * records, `removes` removes them. Gives the marker as it is then. The caller compares its text: an attempt without
+   * an answer may have made the change.
+   */
   async change(
     from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false }: How = {}
   ): Promise<Marker | undefined> {
@@ -202,7 +210,7 @@ export class EtcdLog {
     return found
   }
 
-  /** False, with nothing removed, if the marker or record has changed. */
+  /** False, with nothing removed, if the marker has changed, or `newest` is not the last record any more. */
   async remove(from: Marker, newest: Stored, endMs: number): Promise<boolean> {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: [

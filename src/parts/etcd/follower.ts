@@ -66,13 +66,14 @@ export class Follower {
     return Math.floor(100 * this.#behind.seq / this.#behind.of)
   }
 
+  /** What forbids to write, by what is known here. An outage that may pass does not: the attempt finds out. */
   writeFault(): Failure | undefined {
     const { replica: { broken }, log: { marker, prefix }, outage } = this
     const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
     return broken ?? lasting ?? unusable(marker!, prefix) ?? closed(marker!, prefix) ?? this.sealing.fault()
   }
 
-  /** Throws if a record does not follow. */
+  /** Throws if a record does not follow. The only way to the replica: a broken one takes nothing more. */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
     this.replica.take(records)
@@ -127,7 +128,7 @@ export class Follower {
         this.take(records)
         const { seq } = replica.newest
         onPage(seq)
-        if (left === 0) {
+        if (left === 0) { // only then nothing is missing here
           this.outage = undefined
           return revision
         }
@@ -139,7 +140,7 @@ export class Follower {
       const known = isLate ? this.#isBehind() : error
       const failure = known instanceof Failure ? known
         : new Failure('journal-damaged', `${log.prefix}: unforeseen: ${(error as Error).stack}`, { cause: error })
-      if (failure.code !== 'journal-closed') this.outage = failure
+      if (failure.code !== 'journal-closed') this.outage = failure // this process ends: that is no trouble
       throw failure
     } finally {
       if (this.outage?.code !== 'journal-behind') this.#behind = undefined

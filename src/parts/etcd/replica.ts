@@ -1,4 +1,7 @@
-/** What this instance has applied of the shared journal. */
+/**
+ * What this instance has applied of the shared journal: the records from the first on, each once and in order. `newest`
+ * and `head` move together, and only behind a record that was verified and applied.
+ */
 import { Failure, systemCode } from '../../errors.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
@@ -6,9 +9,10 @@ import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verifyLine, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
+/** Where this instance wants its next line. */
 interface Place extends Stored {
-  /** Whether its own line was applied; undefined: none yet. */
-  isOurs?: boolean
+  /** Whose line was applied there. */
+  taken: 'not yet' | 'by own line' | 'by another'
 }
 
 export class Replica {
@@ -21,7 +25,7 @@ export class Replica {
   firstKey: string | undefined
   /** Of all instances. */
   writes = 0
-  /** Why a record could not be applied; the state may be anything. */
+  /** Why a record could not be applied. For good: the state may be anything. */
   broken: Failure | undefined
   #place: Place | undefined
 
@@ -32,7 +36,7 @@ export class Replica {
   }
 
   /** To learn whose line is applied next. */
-  expect(text: string): Place { return this.#place = { seq: this.newest.seq + 1, text } }
+  expect(text: string): Place { return this.#place = { seq: this.newest.seq + 1, text, taken: 'not yet' } }
 
   /**
    * Skips applied records, and those behind a gap. Throws `journal-damaged` or `key-unknown` if a record does not
@@ -42,9 +46,9 @@ export class Replica {
     for (const record of records) {
       const { seq, text } = record
       if (seq <= this.newest.seq) continue
-      if (seq > this.newest.seq + 1) return
+      if (seq > this.newest.seq + 1) return // the watch is behind a read: the next read gives the records between
       this.#take(record)
-      if (seq === this.#place?.seq) this.#place.isOurs = text === this.#place.text
+      if (seq === this.#place?.seq) this.#place.taken = text === this.#place.text ? 'by own line' : 'by another'
     }
   }
 

@@ -16,8 +16,11 @@ export class Sealing implements KeyFinder {
   readonly #keyFile: string
   readonly #log: EtcdLog
   #keys: Keyring
+  /** Keys that seal, or have sealed a record: the key file must have them all, or nobody could read the journal. */
   readonly #needed = new Set<string>()
+  /** How many of them `#lack` watches. */
   #watched = 0
+  /** Says which needed key the file lacks now. */
   #lack: () => string | undefined = () => undefined
 
   constructor(files: Files, keyFile: string, keys: Keyring, log: EtcdLog) {
@@ -56,8 +59,9 @@ export class Sealing implements KeyFinder {
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!
-    this.#keys = this.#read(marker.key)
+    this.#keys = this.#read(marker.key) // what other instances will be given a copy of
     const { name } = this.#keys.newest
+    // A new key never seals at once: the other instances could not read what it seals.
     if (name === marker.key) {
       this.#keys = await addKey(this.#files, this.#keyFile, random)
       return { key: this.#keys.newest.name, seals: false }

@@ -1,27 +1,33 @@
 /**
- * Lets callers share one request, sent only after they call, so no answer is older than its call. The deadline counts
- * the wait for the request before. Rejects as either does.
+ * Lets callers share one request.
+ *
+ * **No answer is older than its call**: a caller shares only a request that is sent after the call. So `waiting` is
+ * emptied before the request is sent, and whoever calls from then on shares the next one.
+ *
+ * One request is under way at a time. The next one waits for it, fails if it fails, and its `boundMs` count from the
+ * first call, so that nobody waits for two bounds.
  */
 export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs: number): () => Promise<T> {
-  let next: Promise<T> | undefined
-  let last: Promise<T> | undefined
-  const send = async (): Promise<T> => {
+  /** Not sent yet: a new caller may share it. */
+  let waiting: Promise<T> | undefined
+  /** Sent, and not answered yet. */
+  let underWay: Promise<T> | undefined
+  const queued = async (): Promise<T> => {
     const endMs = performance.now() + boundMs
     try {
-      await last
-      // callers in the same turn share it too
-      await new Promise(resolve => setImmediate(resolve))
+      await underWay
+      await new Promise(resolve => setImmediate(resolve)) // callers in the same turn of the loop share it, too
     } catch (error) {
-      next = undefined
+      waiting = undefined
       throw error
     }
-    const own = last = next
-    next = undefined
+    underWay = waiting
+    waiting = undefined
     try {
       return await request(endMs)
     } finally {
-      if (last === own) last = undefined
+      underWay = undefined
     }
   }
-  return () => next ??= send()
+  return () => waiting ??= queued()
 }

@@ -71,7 +71,7 @@ export class Turns {
     const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
     const turnsEndMs = Math.min(endMs, performance.now() + Math.max(0, ...ahead.map(({ waitMs }) => waitMs)))
     const hasWaited = await this.#until(() => left().length === 0, () => turnsEndMs)
-    const dead = performance.now() < endMs ? left() : [] // else the wait was cut short
+    const dead = performance.now() < endMs ? left() : [] // else the wait was cut short: they may be alive
     for (const { key } of dead) this.#waiting.delete(key)
     // the next append reports failures
     if (dead.length > 0) this.#log.drop(dead, endMs).catch(() => {})

@@ -132,7 +132,7 @@ async function secondFactor(context: Context): Promise<void> {
 
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'user add', positionals: ['EMAIL'], mayBegin: true,
+    name: 'user add', positionals: ['EMAIL'], ifMissing: 'begin',
     options: {
       name: { value: 'N', help: 'the name that logins are answered with' }, ...RIGHTS, ...PASSWORD_STDIN,
       'no-password': { help: 'the user has no password, and cannot log in by one' }

@@ -160,7 +160,8 @@ async function history(context: Context): Promise<void> {
   const id = await findId(context, 'all', 'shows')
   const reveals = flags['reveal'] === true
   await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
-  const status = await store.status() // nothing is shown that is set after it is recorded who is shown it
+  // Before the disclosure: nothing is shown that is set after it is recorded who is shown it.
+  const status = await store.status()
   const disclosure = { command: 'entry history', entries: 1, id, ...unrecordedIn(context) }
   if (reveals) told(context, await store.ask('disclose', disclosure))
   await store.close()

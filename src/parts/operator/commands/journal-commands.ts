@@ -92,12 +92,14 @@ async function verify(context: Context): Promise<void> {
     const older = last && `; a head from ${before(last)} that was not its end is only in an archive of that time`
     throw new LossError(`the noted head is nowhere in this journal: ${why}${older ?? ''}`)
   }
+  // Last, since the journal itself is whole.
   if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
 }
 
 async function show(context: Context): Promise<void> {
   const { store, flags, terminal, positionals: [file] } = context
   const reveals = flags['reveal'] === true
+  // Before the disclosure: nothing is shown that is set after it is recorded who is shown it.
   const status = await statusOf(context)
   if (reveals && file !== undefined) {
     terminal.warn('this disclosure of passwords was not recorded: this is a copy of the journal')
@@ -108,7 +110,6 @@ async function show(context: Context): Promise<void> {
     await store.close()
   }
   let sealing: string | undefined
-  // Nothing is shown that is set after it is recorded who is shown it.
   await store.read(status, (record, state, text) => {
     const { seq, time, type } = record
     const data = shown(record, reveals)
@@ -125,9 +126,8 @@ async function show(context: Context): Promise<void> {
 async function backupToOutput(context: Context): Promise<void> {
   const { store, terminal } = context
   if (terminal.showsResults) throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
-  const { records, head } = await copyLines(store, await statusOf({ ...context, positionals: [] }), text =>
-    terminal.pass(text))
-  terminal.sync()
+  const status = await statusOf({ ...context, positionals: [] })
+  const { records, head } = await terminal.passFile(put => copyLines(store, status, put))
   terminal.note(`${counted(records, 'record')}, head ${head}`)
 }
 
@@ -182,22 +182,24 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   const keepsTokens = flags['keep-tokens'] === true
   const nextId = nextIdOf(flags)
   let ended = 0
+  // Under the lock, so that no service begins on the folder meanwhile.
   const { records, head, tornBytes, state } = await store.alone(async () => {
-    const target = path
     secondName(store.files, path)
-    const old = store.files.stat(target)
-    const isEmpty = old === undefined || old.size === 0 || isJustBegun(store.files, target, old.size)
-    if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
+    const old = store.files.stat(path)
+    // **No journal that holds anything is replaced**, not even by mistake: the operator moves it away.
+    const isEmpty = old === undefined || old.size === 0 || isJustBegun(store.files, path, old.size)
+    if (!isEmpty) throw new OperatorError(`${path} holds a journal; move it away first`)
     const source = store.files.real(status.path)
-    if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {
+    if (isPartOf(path, basename(source)) && dirname(source) === store.files.real(dirname(path))) {
       throw new OperatorError(`${source} has the name of a killed command's left-over, and would be removed; rename it`)
     }
     assertNotPacked(store.files, status.path)
-    removeLeftovers(store.files, target)
-    return saveJournal(store, target, status, {
-      replaces: old,
+    removeLeftovers(store.files, path)
+    return saveJournal(store, path, status, {
+      replaces: old, // and no other file: one that came meanwhile stays
       more: ({ records, state: { tokens, entries, knowledge } }) => {
         if (records === 0) throw new OperatorError(`${status.path} holds no record`)
+        // What was revoked after the copy was made is not in it: so all tokens end.
         ended = keepsTokens ? 0 : tokens.size
         const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
         return [
@@ -238,7 +240,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
 
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'init', mayCreate: true,
+    name: 'init', ifMissing: 'create',
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
       const { pid, isNew, path, keyFile, records } = await store.ask('status', {})

@@ -15,7 +15,9 @@ import { SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
 import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
 import { State } from '../../../store/state.ts'
-import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../../../command.ts'
+import {
+  OperatorError, type IfMissing, type JournalRead, type JournalStatus, type OnRecord, type Reached
+} from '../../../command.ts'
 import type { Ending } from '../../signals.ts'
 import type { Terminal } from '../../terminal.ts'
 import { readSameFile, readWithBreaths } from '../commands/same-file.ts'
@@ -42,9 +44,6 @@ type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
 
 const NEW_STORE = 'new, empty store'
 
-/** If no journal is there, `mayBegin` makes it as a start does, `mayCreate` on purpose. */
-export interface MayMake { readonly mayBegin: boolean, readonly mayCreate: boolean }
-
 interface Opened {
   readonly operated: Operated
   close(): Promise<void>
@@ -58,17 +57,17 @@ export class StoreAccess implements Reached {
   readonly settings: StoreSettings
   readonly files: Files = disk
   readonly ending: Ending
-  readonly #may: MayMake
+  readonly #ifMissing: IfMissing
   readonly #terminal: Terminal
   readonly #keyFile: string
   readonly #folder: string
   #opened: Opened | undefined
   #saysThatItWaits = false
 
-  constructor(settings: StoreSettings, may: MayMake, terminal: Terminal) {
+  constructor(settings: StoreSettings, ifMissing: IfMissing, terminal: Terminal) {
     const { keyFile, folder } = locationOf(settings)
     this.settings = settings
-    this.#may = may
+    this.#ifMissing = ifMissing
     this.#terminal = terminal
     this.ending = terminal.ending
     this.#keyFile = keyFile
@@ -82,12 +81,14 @@ export class StoreAccess implements Reached {
     try {
       for (let tries = 1, answered = 0; ; tries++) {
         try {
+          // Looked for at each try: if the process that had the lock has ended, this one takes it.
           const socket = this.#opened === undefined ? await liveSocket(this.files, this.#folder) : undefined
           if (socket === undefined) return await this.#run(name, body)
           timer ??= this.#noteLater()
           const answer = await requestLocal(socket, name, body, operatorName(process.env))
           if (answer.status === 200) return answer.body as Result<N>
           const { message } = answer.body as { readonly message: string }
+          // Only after 503 is it certain that nothing was done: any other answer is final.
           if (answer.status !== 503 || tries >= BUSY_TRIES) throw new OperatorError(message)
           answered = tries
         } catch (error) {
@@ -167,10 +168,12 @@ export class StoreAccess implements Reached {
     const kind = JOURNALS[this.settings.journal] ?? Object.values(JOURNALS)[0]
     const found = await kind!.read!(this.settings, { path, records, keys, apply: each, onProgress })
     onProgress(1)
+    // Fewer than were acknowledged before the reading began: records were removed.
     if (found.records < (status.records ?? 0)) throw new OperatorError(`${path} ends before its last record`)
     return { ...found, goodBytes: 0, tornBytes: 0, state }
   }
 
+  /** Gives the lock back. A later question takes it again, or asks a service that has it by then. */
   async close(): Promise<void> {
     const closing = this.#opened
     this.#opened = undefined
@@ -198,8 +201,7 @@ export class StoreAccess implements Reached {
 
   async #run<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
     if (this.#opened === undefined) {
-      const { mayBegin, mayCreate } = this.#may
-      if (this.settings.journal === 'file' && !mayBegin && !mayCreate) this.#assertJournal()
+      if (this.settings.journal === 'file' && this.#ifMissing === 'refuse') this.#assertJournal()
       this.assertOwner()
       this.#opened = await this.#open()
     }
@@ -214,7 +216,8 @@ export class StoreAccess implements Reached {
     const { store, journal, lock, readMs, close } = await openStorage(
       { ...settings, dataDir: this.#folder, keyFile: this.#keyFile },
       { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
-      { mayCreate: this.#may.mayCreate, files: this.files })
+      // `begin` must not: it would make a journal in etcd, or beside a key whose journal is lost.
+      { mayCreate: this.#ifMissing === 'create', files: this.files })
     const operated: Operated = {
       store, journal: journal!, abilities: settings.abilities, readMs, warn, rescue: { head: undefined },
       folder: this.#folder, files: this.files
@@ -225,7 +228,7 @@ export class StoreAccess implements Reached {
 
   /** `init` says by itself what it has made. */
   #onInfo(line: string): void {
-    if (this.#may.mayBegin && line.startsWith(NEW_STORE)) this.#terminal.note(line)
+    if (this.#ifMissing === 'begin' && line.startsWith(NEW_STORE)) this.#terminal.note(line)
   }
 
   #assertJournal(): void {

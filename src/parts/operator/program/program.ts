@@ -5,7 +5,9 @@
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'
-import { LossError, OperatorError, UsageError, type Arguments, type Command } from '../../../command.ts'
+import {
+  LossError, OperatorError, UsageError, type Arguments, type Command, type IfMissing
+} from '../../../command.ts'
 import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../../terminal.ts'
@@ -61,13 +63,17 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
   const journal = command.journal?.(given.flags) ?? storage.journal
   const settings = { ...storage, ...abilities, journal }
   validateCombinations(settings)
-  const mayBegin = command.mayBegin === true && process.env['NODE_ENV'] !== 'production'
-  const store = new StoreAccess(settings, { mayBegin, mayCreate: command.mayCreate === true }, terminal)
+  const store = new StoreAccess(settings, ifMissing(command), terminal)
   try {
     return await command.run({ ...given, terminal, store })
   } finally {
     await store.close()
   }
+}
+
+/** In production only `init` makes a journal: a folder that is not mounted must not become an empty store. */
+function ifMissing({ ifMissing: asked = 'refuse' }: { readonly ifMissing?: IfMissing }): IfMissing {
+  return asked === 'begin' && process.env['NODE_ENV'] === 'production' ? 'refuse' : asked
 }
 
 function exitCodeOf(error: unknown): number | undefined {

@@ -29,7 +29,10 @@ export interface Checkpoint {
   compare(): void
 }
 
-/** The state must not change until it is compared. */
+/**
+ * The state must not change until it is compared. **All that a state has is kept by `events` and compared by
+ * `compare`**: what is missing in one of them is refused, what is missing in both is lost at a compaction.
+ */
 export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean = () => true): Checkpoint {
   const made = new State()
   const tokens = keptTokens(state).filter(keeps)

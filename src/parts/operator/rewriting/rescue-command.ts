@@ -29,6 +29,7 @@ export async function rescue({ store, terminal, flags, positionals: [file = ''] 
   assertKept(store, path)
   if (path === running.path) throw new OperatorError(`${path} is the name of the journal itself; name another file`)
   const damage = running.fault === undefined ? await damageOf(store, running) : undefined
+  // The service is told last: from then on its stop writes no rescued journal of its own.
   let secrets: readonly string[] | undefined
   const { records, head, entries, before } = await makeFile(store.ending, path, async made => {
     await store.receive('rescueJournal', { damage }, piece => made.write(piece))
@@ -74,6 +75,7 @@ async function readBack(
   const state = new State()
   let before: EarlierEnd | undefined
   try {
+    // With the keys that stay to the operator: what they do not open is no rescue.
     const { records, head } = await readWithBreaths(store.files, path, keys, record => {
       before ??= earlierEnd(record)
       state.apply(record)

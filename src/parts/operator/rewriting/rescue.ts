@@ -43,6 +43,7 @@ export async function rescueAtStop(
   journal: DurableJournal, state: State, rescue: Rescue, say: (line: string) => void
 ): Promise<void> {
   if (!(journal instanceof FileJournal) || journal.status().fault === undefined) return
+  // Another head: records were appended after the rescue, since a key file that was put back ends the fault.
   if (journal.end.head === rescue.head) say('the journal had failed; journal rescue has written all of it')
   else await keepState(journal, state, say)
   await keepKeys(journal, say)
@@ -62,6 +63,7 @@ async function keepState(journal: FileJournal, state: State, say: (line: string)
 async function keepKeys(journal: FileJournal, say: (line: string) => void): Promise<void> {
   const { files, keyFile } = journal
   if (lackingKeys(journal).length === 0) return
+  // A key file that is there stays: it may open what this process never read.
   const path = files.stat(keyFile) === undefined ? keyFile : `${keyFile}.rescued-${timeOf(journal)}`
   files.makeFolder(dirname(path))
   await makeWhole(files, path, part => part.write(keyText(secretsOf(journal))))
@@ -95,7 +97,7 @@ function assertFailed(journal: DurableJournal, damage?: string): FileJournal {
   if (!(journal instanceof FileJournal)) {
     throw new Failure('input-invalid', 'a journal in etcd has its records there; journal close, then journal backup')
   }
-  if (damage !== undefined) journal.fail(damage)
+  if (damage !== undefined) journal.fail(damage) // no change may come after what is rescued
   if (journal.status().fault === undefined) throw new OperatorError(WHOLE_JOURNAL)
   return journal
 }

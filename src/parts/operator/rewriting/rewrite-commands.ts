@@ -14,7 +14,7 @@ import { compact, reencrypt, type Offline } from './rewrite.ts'
 /** How often the work reads the journal, beside the start that follows it. */
 const READINGS = { compaction: 2, 're-encryption': 4 } as const
 
-/** If a service has the journal, says for how long it has to be stopped. */
+/** If a service has the journal, says for how long it has to be stopped. Only early: the lock of `offline` decides. */
 async function assertStopped({ store, terminal }: Context, what: keyof typeof READINGS): Promise<void> {
   const status = await store.status()
   terminal.noteJournal(status)
@@ -115,6 +115,7 @@ async function listKeys({ store, terminal }: Context): Promise<void> {
     const ofArchive = archives.find(({ keys }) => keys.has(key))?.name
     const isNewest = i === names.length - 1
     const byArchive = ofArchive === undefined ? 'no' : `by ${ofArchive}`
+    // "no" is what the operator destroys a key by: every archive beside the journal was searched for it.
     const needed = records > 0 ? 'yes' : byArchive
     return { key, line: i + 1, since, records, needed: isNewest ? 'newest' : needed }
   })

@@ -44,6 +44,7 @@ export function reencrypt(offline: Offline): Promise<Rewritten> {
   let reached = 0
   const records = function * (): Generator<Unnumbered, void, void> {
     for (const record of recordsOf(journal, bytes => { reached = bytes })) {
+      // The count of the old file. The new file ends with one of its own.
       if (record.type !== WHOLE) yield asEarlier(record)
     }
   }
@@ -59,6 +60,7 @@ export async function compact(
   const { path, files, end } = journal
   if (end.records === 0) throw new Failure('input-invalid', `${path} has no records that could be compacted`)
   const earlier = continuations(journal)
+  // `--drop-history` is the only way to lose the old journal.
   const archive = keepsHistory ? archiveOf(path, earlier, end.records) : undefined
   if (archive !== undefined && files.stat(archive) !== undefined) {
     throw new Failure('input-invalid', `${archive} exists already; move it away`)
@@ -73,6 +75,7 @@ async function replaced(
   const { files, path, keys, nonce, end: before } = journal
   try {
     const how = { files, key: keys.newest, nonce, onProgress }
+    // The name goes to the new file only if lock, keys and old file are still what they were when it was read.
     const options = { replaces: files.stat(path), keepsAs: archive, confirm: () => journal.assertWritable() }
     const made = await leavingNoPart<Recovered>(ending, files, `${path} is as it was`, track =>
       makeWhole(files, path, track(part => writeJournal(part, content, how)), options))
@@ -88,21 +91,24 @@ async function replaced(
   }
 }
 
-/** Names the journal before. */
+/** Names the journal before, so that a head of it that was noted is still found. */
 export function firstOf(journal: FileJournal, why: Continued['why']): Unnumbered {
   const { head, records, time } = journal.end
   const data: Continued = { why, head, records, time }
   return { time: journal.time(), type: REWRITTEN, by: null, data }
 }
 
-/** Without expired tokens. The earlier of now and the newest record's time counts: a clock ahead ends no token. */
+/**
+ * Without the tokens that were expired when the newest record was made, and are expired now. Only both together prove
+ * that: a clock that is ahead at one of the two times ends no token.
+ */
 export function checkpointAt(state: State, journal: FileJournal): Checkpoint {
   const now = journal.time()
-  const atMs = Math.min(Date.parse(now), Date.parse(journal.end.time ?? now))
-  return checkpointOf(state, token => !isExpired(token, atMs))
+  const newest = journal.end.time ?? now
+  return checkpointOf(state, token => !(isExpired(token, Date.parse(newest)) && isExpired(token, Date.parse(now))))
 }
 
-/** A journal has only one beginning of its own. */
+/** `journal.rewritten` is always the first record of a journal; of the journals before it stays the other type. */
 function asEarlier(record: JournalRecord): Unnumbered {
   return record.type === REWRITTEN ? { ...record, type: CONTINUED } : record
 }

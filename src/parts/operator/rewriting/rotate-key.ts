@@ -17,8 +17,9 @@ export async function rotateKey(
   if (journal.areKeysGiven) {
     throw new Failure('input-invalid', 'the program that embeds the service gives its keys, and rotates them')
   }
-  journal.assertWritable()
+  journal.assertWritable() // lock, file and keys are still this process's
   try {
+    // The key is durable in its file before anything is sealed with it.
     const keys = await addKey(files, keyFile, random)
     journal.sealWith(keys)
     return { key: keys.newest.name, seals: true }

@@ -80,11 +80,14 @@ export async function copyLines(
     write(slice)
     slice = ''
   })
-  write(slice)
+  write(slice) // the rest
   return read
 }
 
-/** Copies durably and verifies the copy. Rejects as `copyLines` and `more` do. */
+/**
+ * Copies durably, appends what `more` gives, reads the file back, and only then gives it the name: a file of that name
+ * is a whole journal. Rejects as `copyLines` and `more` do.
+ */
 export function saveJournal(
   store: Reached, path: string, status: JournalStatus, { replaces, onText = () => {}, more = () => [] }: HowSaved = {}
 ): Promise<JournalRead> {
@@ -97,6 +100,7 @@ export function saveJournal(
     const { lines, head } = sealBatch(events, read.records, read.head, seal)
     if (lines.length > 0) file.write(`${lines.join('\n')}\n`)
     const made = await readWithBreaths(files, file.path, keys, () => {})
+    // The head proves every line before it.
     if (made.head !== head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return { ...read, records: made.records, head }
   }, files, { replaces })

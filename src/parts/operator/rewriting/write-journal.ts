@@ -76,6 +76,7 @@ export async function writeJournal(
   const onRead = (record: JournalRecord): void => { add(read, record); checkpoint?.apply(record) }
   const made = await readWithBreaths(files, file.path, onlyThis, onRead,
     { onProgress: share => onProgress((1 + share) / 2) })
+  // Two proofs: the file holds the records that were meant, and they make the state that was meant.
   if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
   checkpoint?.compare()
   return made

@@ -42,7 +42,8 @@ export class Salvaging {
   /** Lost lines may have given ids beyond the newest that is known. */
   mayLackIds = false
   readonly #keys: KeyFinder
-  #noted: string | undefined
+  /** The noted head, until it is found. */
+  #awaitedHead: string | undefined
   /** Of opened lines, by number. */
   readonly #hashes: string[] = [FIRST_HASH]
   /** The hash that was read last, or that of the line that was opened last. */
@@ -51,22 +52,22 @@ export class Salvaging {
   #locked: Line | undefined
   /** Where the newest record ends, with its own hash if that follows. */
   #end = 0
-  /** Lines since the newest record that did not open, or belong before it. */
+  /** Lines since the newest record that did not open, or came too late to be applied. */
   #unplacedLines = 0
-  /** Between records of which none is lost: what is there may have been the newest lines. */
+  /** Of places with more such lines than records are lost there: one of the lines may be newer than all others. */
   #strayBytes = 0
   /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
 
   constructor(keys: KeyFinder, noted?: string) {
     this.#keys = keys
-    this.#noted = noted === FIRST_HASH ? undefined : noted
+    this.#awaitedHead = noted === FIRST_HASH ? undefined : noted
   }
 
   get head(): string { return this.#hashes[this.last]! }
 
-  /** Whether the noted head was found, here or as the end of an earlier journal. */
-  get hasHead(): boolean { return this.#noted === undefined }
+  /** Whether the noted head was found, here or as the end of an earlier journal; true if none was noted. */
+  get hasNotedHead(): boolean { return this.#awaitedHead === undefined }
 
   /** Without removed users, and without those of whom only the number is known. */
   get users(): readonly User[] { return [...this.state.users.values()].filter(({ id }) => this.#hasUser(id)) }
@@ -76,11 +77,28 @@ export class Salvaging {
     else this.#takeHead(remains)
   }
 
-  /** `nextId`: the operator knows that it is free. */
-  end(bytes: number, nextId: number): void {
-    const isEndKnown = this.#end === bytes && this.#strayBytes === 0 && this.hasHead
-    if (!isEndKnown) this.#lose(null, Math.max(0, bytes - this.#end) + this.#strayBytes, null)
+  /** After the last remains of a file of so many bytes. `nextId`: the operator knows that it is free. */
+  end(fileBytes: number, nextId: number): void {
+    const bytesBehind = Math.max(0, fileBytes - this.#end)
+    if (!this.#isNewestKnown(fileBytes)) this.#lose(null, bytesBehind + this.#strayBytes, null)
     if (nextId > 1) this.mayLackIds = false
+    this.#purgePartial()
+    this.#endTokensOfLostUsers()
+    const { entries, users } = this.state
+    this.#fill('entries', Math.max(entries.size + Math.min(MOST_FREE.entries, this.#free.entries), nextId - 1))
+    this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
+  }
+
+  /**
+   * **No later record is lost only if all three hold**: nothing follows the newest record in the file; no line
+   * elsewhere may have followed it; the noted head was found, since lines that are cut off leave no other trace.
+   */
+  #isNewestKnown(fileBytes: number): boolean {
+    return this.#end === fileBytes && this.#strayBytes === 0 && this.hasNotedHead
+  }
+
+  /** An entry that lacks a required field is kept aside, and its id is not given again. */
+  #purgePartial(): void {
     for (const data of [...this.state.entries.entries()]) {
       if (ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || data[field] !== '')) continue
       const record = { seq: this.last, time: this.until!, type: 'entries.kept', by: null, data }
@@ -88,12 +106,13 @@ export class Salvaging {
       this.apply(event('entry.purged', null, { id: data.id }))
       this.gone.push([data.id, data.id])
     }
+  }
+
+  /** No command could end them: it names a user by the address, which is lost. */
+  #endTokensOfLostUsers(): void {
     for (const [hash, { user }] of [...this.state.tokens.entries()]) {
       if (!this.#hasUser(user)) this.apply(event('token.revoked', null, { hash }))
     }
-    const { entries, users } = this.state
-    this.#fill('entries', Math.max(entries.size + Math.min(MOST_FREE.entries, this.#free.entries), nextId - 1))
-    this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
   }
 
   #hasUser(id: number): boolean { return (this.state.users.get(id) ?? { isRemoved: true }).isRemoved !== true }
@@ -105,9 +124,10 @@ export class Salvaging {
     this.lines++
     this.#locked = undefined
     const record = line && this.#open(line)
-    if (record !== undefined && record.seq > this.last) this.#follow(record, at, end)
-    else if (record === undefined || this.#hashes[record.seq] === undefined) this.#unplacedLines++
-    else if (at === this.#end) this.#end = end // repeated
+    if (record === undefined) this.#unplacedLines++
+    else if (record.seq > this.last) this.#follow(record, at, end)
+    else if (this.#hashes[record.seq] === undefined) this.#unplacedLines++ // too late: later ones are applied
+    else if (at === this.#end) this.#end = end // a record that was applied, once more: nothing is lost
   }
 
   #takeHash({ at, end, hash }: Hash): void {
@@ -127,12 +147,13 @@ export class Salvaging {
       this.#locked = line
       return undefined
     }
+    // Its seal covers the hash before it, so a wrong one cannot open it.
     const before = this.#hashes[seq - 1] ?? this.#hash
     const opened = openedBy(key, line, before)
     if (opened === undefined) return undefined
     this.#hash = hashOf(line, before)
-    const ended = CONTINUATIONS.has(type) ? (opened.data as Continued).head : undefined
-    if ([this.#hash, ended].includes(this.#noted)) this.#noted = undefined
+    const endOfEarlier = CONTINUATIONS.has(type) ? (opened.data as Continued).head : undefined
+    if ([this.#hash, endOfEarlier].includes(this.#awaitedHead)) this.#awaitedHead = undefined
     return { seq, time, type, by, data: opened.data }
   }
 
@@ -141,6 +162,7 @@ export class Salvaging {
     const lost = seq - this.last - 1
     const bytes = Math.max(0, at - this.#end)
     if (lost > 0) this.#lose(seq - 1, bytes, time)
+    // One of the lines is none of the lost records, so it may be a later one.
     if (this.#unplacedLines > lost) this.#strayBytes += bytes
     this.#unplacedLines = 0
     this.#end = end
@@ -151,7 +173,7 @@ export class Salvaging {
     this.#reduce(record)
   }
 
-  /** `to` is null if unknown. What lost lines held is unknown: each byte of them may have given ids. */
+  /** `to` is null if unknown. What lost lines held is unknown: as many ids as their bytes can hold may be given. */
   #lose(to: number | null, bytes: number, before: string | null): void {
     const from = this.last + 1
     this.losses.push({ from, to, bytes, after: this.until, before })
@@ -165,6 +187,7 @@ export class Salvaging {
     const { type, by, data } = record
     assertKnownEvent(type, data)
     const proof = (PROOFS[type] as (data: unknown) => Proof)(data)
+    // Before the record is applied: the id that it gives stands behind those that were given before.
     this.#fill('entries', proof.entries ?? 0)
     this.#fill('users', Math.max(proof.users ?? 0, by ?? 0))
     // The address is taken again, so the record that removed its former user is lost.
@@ -178,6 +201,7 @@ export class Salvaging {
     } catch (error) {
       this.unplaced.push({ ...record, why: (error as Error).message })
     }
+    // A record that gives an id bounds the ids that lost records before it can have given.
     if (entries.size > had.entries) {
       this.#free.entries = 0
       this.mayLackIds = false
@@ -185,6 +209,7 @@ export class Salvaging {
     if (users.size > had.users) this.#free.users = 0
   }
 
+  /** Leaves out the ids up to this one that nobody has: they may have been given, so they are never given again. */
   #fill(what: 'entries' | 'users', upTo: number): void {
     const from = this.state[what].size + 1
     this.#free[what] = Math.max(0, this.#free[what] - Math.max(0, upTo - from + 1))

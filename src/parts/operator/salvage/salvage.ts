@@ -15,7 +15,7 @@ import type { Ending } from '../../signals.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf } from '../rewriting/checkpoint.ts'
-import { fileStatus, NEXT_ID, nextIdOf, notedHead, type Continued } from '../commands/journal-files.ts'
+import { assertKept, fileStatus, NEXT_ID, nextIdOf, notedHead, type Continued } from '../commands/journal-files.ts'
 import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
 import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
@@ -78,6 +78,7 @@ export function rebuild(given: Omit<Salvage, 'target' | 'ending'>): Rebuilt {
   if (made.opened === 0) throw new OperatorError(`${source}: ${whyNothing(bytes, made)}`)
   made.end(bytes, nextId)
   const tokens = made.state.tokens.size
+  // Any lost record may have ended anybody's access: then all lose it. Locking a user ends the user's tokens, too.
   const locked = made.losses.length > 0 && !keepsAccess ? made.users : []
   for (const one of ownEvents(locked)) made.apply(one)
   return { ...found, lockedUsers: locked.map(({ email }) => email), tokensLeftOut: tokens - made.state.tokens.size }
@@ -97,6 +98,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
     state.apply({ seq: 0, time, ...event('recording.gap', null, { why: 'salvaged' }) })
   }
   const content = contentOf({ time, type: REWRITTEN, by: null, data }, checkpointOf(state))
+  // First: while the new journal has its name, nothing that was read may be missing beside it.
   const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
   if (aside !== undefined) await makeFile(ending, aside, file => file.write(texts.join('')), files)
@@ -128,7 +130,7 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
 
 function report({ terminal, flags }: Context, source: string, target: string, salvaged: Salvaged): number {
   const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
-  const { losses, unplaced, state: { entries, tokens }, lines, opened, until, hasHead, mayLackIds } = made
+  const { losses, unplaced, state: { entries, tokens }, lines, opened, until, hasNotedHead, mayLackIds } = made
   const lostLines = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
   const isEndKnown = losses.every(({ to }) => to !== null)
   const missingKeys = [...made.missingKeys]
@@ -138,7 +140,7 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
     source, path: target, records, head, lines, opened, lost: losses, lostLines, isEndKnown, unreadableBytes,
     missingKeys, entries: entries.count, gone, users, lockedUsers, tokens: tokens.size, tokensLeftOut, until,
     nextId: entries.size + 1, mayLackIds, unplaced: unplaced.length, ...aside !== undefined && { unplacedFile: aside },
-    ...flags['head'] !== undefined && { noted: hasHead }
+    ...flags['head'] !== undefined && { noted: hasNotedHead }
   }
   const when = (condition: unknown, line: string): string[] => condition ? [line] : []
   terminal.show(result, [
@@ -146,7 +148,7 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
     ...when(unreadableBytes, `device   ${unreadableBytes} bytes could not be read, and count as zeros`),
     ...losses.slice(0, MAX_SHOWN).map(shownLoss),
     ...when(losses.length > MAX_SHOWN, `         and ${losses.length - MAX_SHOWN} more, which --json names`),
-    ...when(flags['head'], `noted    ${hasHead ? 'the head is there' : 'no line that was opened has the head'}`),
+    ...when(flags['head'], `noted    ${hasNotedHead ? 'the head is there' : 'no line that was opened has the head'}`),
     ...missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
     `entries  ${entries.count}`,
     ...when(gone, `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`),
@@ -160,6 +162,7 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
     ...when(aside, `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`),
     `journal  ${target}: ${records} records, head ${head}`
   ])
+  // 0 says that nothing at all is lost.
   return losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0 ? LOST : 0
 }
 
@@ -180,11 +183,12 @@ async function run(context: Context): Promise<number> {
   const head = notedHead(flags)
   const { files } = store
   const { path: source } = fileStatus({ store }, file)
+  const target = resolve(flags['to'])
+  assertKept(store, target)
   const running = await store.look()
   if (running !== undefined && files.real(running.path) === files.real(source)) {
     throw new OperatorError(`a service runs on this journal: ${IN_MEMORY}`)
   }
-  const target = resolve(flags['to'])
   const { keyFile, folder } = locationOf(store.settings)
   if (files.real(dirname(target)) === files.real(folder)) store.assertOwner()
   const keys = readKeyFile(files, keyFile)

@@ -17,8 +17,9 @@ const UNKNOWN = 'the service cut the connection before it answered, and may have
   'look (journal show), and repeat the command if it did not'
 
 /**
- * The body waits until the service asks for it (RFC 9110 §10.1.1): nothing is done before. Rejects with the system's
- * error if nothing was changed, and with an `OperatorError` if that is unknown or the service has another version.
+ * The body waits until the service asks for it by 100 (RFC 9110 §10.1.1): nothing is done before. Rejects with the
+ * system's error if nothing was changed, and with an `OperatorError`, so that nobody repeats it unseen, if that is not
+ * known, or if the service has another version.
  * `take` gets the answer piece by piece, as it comes.
  */
 export async function requestLocal(

@@ -1,4 +1,11 @@
-/** Answers the operator's program on the lock's socket, which only the folder's owner can open. */
+/**
+ * Answers the operator's program on the lock's socket, which only the folder's owner can open.
+ *
+ * **Nothing is done before the body is asked for.** The program sends `Expect: 100-continue`, and its body only after
+ * the answer 100 (`bodyOf`). If the connection ends before that, the program repeats the request; if it ends later, it
+ * says that the command may have been carried out. (The lock's server emits `request` for these, too, without the 100
+ * that Node would send by itself.)
+ */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { once } from 'node:events'
@@ -18,7 +25,7 @@ import { settleNotes } from './unrecorded.ts'
 export const VERSION_FIELD = 'x-version'
 export const OPERATOR_FIELD = 'x-operator'
 
-/** Nothing was done: the request may be repeated. */
+/** Failures of requests of which nothing was done. They are answered 503, and repeated. */
 const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-closed', 'journal-behind']
 
 interface Answer { readonly status: number, readonly value: unknown }
@@ -34,7 +41,7 @@ export function serveOperations(server: Server, operated: Operated): () => Promi
   }
   server.on('request', serve)
   return async () => {
-    isClosed = true
+    isClosed = true // before the wait: what comes from now on is refused, and may be repeated elsewhere
     let timer: NodeJS.Timeout | undefined
     const isLate = new Promise(resolve => { timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS) })
     while (busy.size > 0) if (await Promise.race([...busy, isLate.then(() => 'late')]) === 'late') break
@@ -64,18 +71,11 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
   const name = request.url!.replace(/^\/operator\//, '')
   if (request.headers[VERSION_FIELD] !== VERSION) return said(400, `this service is version ${VERSION}`)
   if (request.method !== 'POST' || !Object.hasOwn(OPERATIONS, name)) return said(404, 'there is no such operation')
-  // If the connection ends before this, the client knows that nothing was done.
-  response.writeContinue()
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request) {
-    bytes += (chunk as Buffer).length
-    if (bytes > MAX_LOCAL_BODY_BYTES) return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
-    chunks.push(chunk as Buffer)
-  }
+  const content = await bodyOf(request, response)
+  if (content === undefined) return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
   const call = callOf(operated, String(request.headers[OPERATOR_FIELD] ?? ''))
   try {
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Given
+    const body = JSON.parse(content.toString()) as Given
     return { status: 200, value: await runOperation(call, name as OperationName, body) }
   } catch (error) {
     const why = explained(error, TEXTS_OF_SERVICE)
@@ -84,6 +84,19 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
     const hasFailed = why instanceof Failure && why.code === 'journal-failed' && operated.journal instanceof FileJournal
     return said(isPassing ? 503 : 409, `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`)
   }
+}
+
+/** Asks for it, and reads it. Undefined if it is too large. */
+async function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
+  response.writeContinue()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length
+    if (bytes > MAX_LOCAL_BODY_BYTES) return undefined
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
 }
 
 /** As fast as they are taken; others are served between two. */
@@ -106,6 +119,7 @@ export async function runOperation(call: Call, name: OperationName, body: Given)
   const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
   const checked = check(shape, body)
   if (!checked.ok) throw new OperatorError(sentenceOf(checked.errors))
+  // Every operation sees what other instances wrote, but for `status`, which must answer while etcd does not.
   if (name !== 'status') {
     await call.journal.catchUp?.()
     await settleNotes(call, call.store)

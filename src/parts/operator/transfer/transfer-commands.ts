@@ -130,7 +130,8 @@ async function exportFile(context: Context): Promise<void> {
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
   const among = writer.activeOnly === true ? 'active' : 'all'
   const entries = await entriesOf(context, among)
-  // After the last page: what was set meanwhile is in the file.
+  // After the last page, since what was set meanwhile is in the file. Before the first byte is written: if this cannot
+  // be recorded, nobody is shown anything.
   await disclose(context, { entries: entries.length, list: among === 'active' ? among : undefined, id: undefined })
   // What was deleted meanwhile is in the file, too.
   const gone = among === 'all' ? [] : await context.store.ask('findEntries', { text: undefined, among: 'deleted' })
@@ -143,7 +144,7 @@ async function exportFile(context: Context): Promise<void> {
       await breath()
     }
   }
-  if (output === '-') return write(text => terminal.pass(text))
+  if (output === '-') return terminal.passFile(write)
   await makeFile(context.store.ending, output, file => write(text => file.write(text)))
   const path = resolve(output)
   const lacking = (writer.lacks ?? []).map(field => [field, entries.filter(entry => entry[field]).length] as const)
