@@ -21,10 +21,6 @@ import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
 import { told, UNRECORDED, unrecordedIn } from './find-entry.ts'
-import { WrittenAgain } from './same-file.ts'
-
-/** Tries while the journal is rewritten. */
-const TRIES = 5
 
 /** Never shown: passwords and second factors of users. */
 const OF_USERS = ['passwordHash', 'factor']
@@ -143,27 +139,15 @@ async function backup(context: Context): Promise<void> {
     const how = isTimed ? 'run the command again in a second' : '--timestamp adds the time to the name'
     throw new OperatorError(`${resolve(name)} exists already; ${how}`)
   }
-  await again(async () => {
-    const status = await statusOf({ ...context, positionals: [] })
-    const keys = new Set<string>()
-    const onText = (text: string): void => { for (const key of sealingKeys(text)) keys.add(key) }
-    const { records, head } = await saveJournal(store, name, status, { onText })
-      .catch(error => { throw withOpenable(context, status, error) })
-    terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
-      `${counted(records, 'record')}, head ${head}`,
-      `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
-    ])
-  })
-}
-
-async function again(act: () => Promise<void>): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await act()
-    } catch (error) {
-      if (!(error instanceof WrittenAgain) || tries === TRIES) throw error
-    }
-  }
+  const status = await statusOf({ ...context, positionals: [] })
+  const keys = new Set<string>()
+  const onText = (text: string): void => { for (const key of sealingKeys(text)) keys.add(key) }
+  const { records, head } = await saveJournal(store, name, status, { onText })
+    .catch(error => { throw withOpenable(context, status, error) })
+  terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
+    `${counted(records, 'record')}, head ${head}`,
+    `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
+  ])
 }
 
 /** The records of a new journal that a start writes by itself, and no others. */
@@ -254,7 +238,7 @@ export const COMMANDS: readonly Command[] = [
     options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' } },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
     examples: ['journal verify', 'journal verify /mnt/backup/monday.jsonl'],
-    run: context => again(() => verify(context))
+    run: verify
   },
   {
     name: 'journal show', positionals: ['[FILE]'], options: { ...REVEAL, ...UNRECORDED },

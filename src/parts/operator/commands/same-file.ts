@@ -7,9 +7,6 @@ import { OperatorError, type JournalStatus } from '../../../command.ts'
 import { breath } from '../../signals.ts'
 import { ofFile } from '../system-error.ts'
 
-/** The command may be run again. */
-export class WrittenAgain extends OperatorError {}
-
 /** As `readJournal`, with breaths. */
 export async function readWithBreaths(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, { onProgress = () => {}, endBytes }: ReadOptions = {}
@@ -27,7 +24,7 @@ export async function readWithBreaths(
   }
 }
 
-/** Throws `WrittenAgain`, an `OperatorError` if the file is gone, or `journal-damaged`. */
+/** Throws an `OperatorError` if the file is gone or was replaced, or `journal-damaged`. */
 export async function readSameFile(
   files: Files, status: JournalStatus, read: (endBytes: number) => Promise<Recovered>
 ): Promise<Recovered> {
@@ -53,5 +50,5 @@ export async function readSameFile(
 
 function assertSame(files: Files, { path, file }: JournalStatus): void {
   if (file === undefined || isSameFile(files.stat(path), file)) return
-  throw new WrittenAgain(`${path} was written again meanwhile; run the command again`)
+  throw new OperatorError(`${path} was written again meanwhile; run the command again`)
 }
