@@ -20,7 +20,7 @@ export class UsageError extends Error {}
 
 export interface Arguments {
   readonly positionals: readonly string[]
-  readonly flags: { readonly [name: string]: string | boolean | readonly string[] | undefined }
+  readonly flags: { readonly [name: string]: string | boolean | undefined }
 }
 
 /** Without a service, only a journal's place and length are known. */
@@ -66,7 +66,6 @@ export interface Context extends Arguments {
 /** `value` names the value; undefined: there is none. */
 export interface Option {
   readonly value?: string
-  readonly repeats?: boolean
   readonly help: string
 }
 

@@ -19,9 +19,8 @@ export interface Continued {
   readonly records: number
   /** Null if the earlier journal had no record. */
   readonly time: string | null
-  /** If salvaged: the file, the archive of its checkpoint, opened lines, lost lines (the first 1,000 places). */
+  /** If salvaged: the file, opened lines, lost lines (the first 1,000 places). */
   readonly source?: string
-  readonly archive?: string
   readonly opened?: number
   readonly lost?: readonly LostLines[]
 }

@@ -99,10 +99,10 @@ export function asksForHelp(words: readonly string[]): boolean {
 /** Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
   const { flags, positionals, given } = parsed(command, words)
-  const twice = given.find((name, i) => given.indexOf(name) !== i && !Array.isArray(flags[name]))
+  const twice = given.find((name, i) => given.indexOf(name) !== i)
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice`)
   for (const [name, value] of Object.entries(flags)) {
-    for (const text of [value].flat()) if (typeof text === 'string') assertUtf8(`--${name}`, text)
+    if (typeof value === 'string') assertUtf8(`--${name}`, value)
   }
   for (const [i, text] of positionals.entries()) {
     const name = command.positionals?.[i]?.replace(/[[\]]/g, '') ?? 'a word'
@@ -118,8 +118,8 @@ interface Parsed extends Arguments { readonly given: readonly string[] }
 /** Repeats no value: it may be a password. */
 function parsed(command: Command, words: readonly string[]): Parsed {
   const options = optionsOf(command)
-  const config = Object.entries(options).map(([flag, { value, repeats = false }]) =>
-    [flag, { type: value === undefined ? 'boolean' as const : 'string' as const, multiple: repeats }])
+  const config = Object.entries(options).map(([flag, { value }]) =>
+    [flag, { type: value === undefined ? 'boolean' as const : 'string' as const }])
   try {
     const { values, positionals, tokens } =
       parseArgs({ args: [...words], options: Object.fromEntries(config), allowPositionals: true, tokens: true })
