@@ -105,16 +105,12 @@ async function show(context: Context): Promise<void> {
     told(context, await store.ask('disclose', disclosure))
     await store.close()
   }
-  let sealing: string | undefined
   await store.read(status, (record, state, text) => {
     const { seq, time, type } = record
     const data = shown(record, reveals)
     const by = authorOf(state, record)
     const [key] = sealingKeys(text)
-    const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
-    sealing = key
-    terminal.show({ seq, time, by, type, key, data: JSON.parse(data) },
-      [...rotation, `${seq} ${time} ${by ?? '-'} ${type} ${data}`])
+    terminal.show({ seq, time, by, type, key, data: JSON.parse(data) }, `${seq} ${time} ${by ?? '-'} ${type} ${data}`)
   })
 }
 
