@@ -42,7 +42,10 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
   return { endpoints, user, ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) }
 }
 
-/** gRPC's codes of failures that pass: etcd starts, stops or has no leader. */
+/**
+ * gRPC's codes of failures that pass: etcd starts, stops or has no leader. (Cancelled, unknown, deadline exceeded,
+ * internal, unavailable.) After them it is not known whether a change was made.
+ */
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
 
@@ -212,6 +215,7 @@ export class EtcdClient {
     const isTls = url.protocol === 'https:'
     const headers: Record<string, string> = {
       'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)),
+      // A member that loses its leader then ends the watch, instead of being silent.
       'Grpc-Metadata-Hasleader': 'true', ...(token === undefined ? {} : { Authorization: token })
     }
     const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }

@@ -10,7 +10,10 @@ export interface Change {
   readonly hasMarker: boolean
 }
 
-/** Rejects if the watch fails, with `journal-refused` if etcd's user may not watch these keys. */
+/**
+ * From the revision behind `revision` on: the reader has seen that one. Rejects if the watch fails, with
+ * `journal-refused` if etcd's user may not watch these keys.
+ */
 export function follow(
   client: EtcdClient, keys: Keys, revision: string, take: (change: Change) => void, signal: AbortSignal
 ): Promise<void> {

@@ -223,7 +223,7 @@ export class StoreAccess implements Reached {
       folder: this.#folder, files: this.files
     }
     const end = serveOperations(lock!.server, operated) // other commands need not wait
-    return { operated, close: async () => { await end(); await close() } }
+    return { operated, close: async () => { await end(); await close() } } // the lock goes last
   }
 
   /** `init` says by itself what it has made. */

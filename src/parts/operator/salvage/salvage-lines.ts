@@ -60,7 +60,7 @@ function * chunksOf(files: Files, path: string, unreadable: (bytes: number) => v
         for (let from = 0; from < chunk.length; from += SECTOR_BYTES) {
           const sector = chunk.subarray(from, from + SECTOR_BYTES)
           if (isReadWhole(files, descriptor, sector, at + from)) continue
-          sector.fill(0)
+          sector.fill(0) // bytes of the chunk before must not stand here
           unreadable(sector.length)
         }
       }

@@ -106,7 +106,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   removeUser: {
     shape: ADDRESS_SHAPE,
     run: async ({ accounts, store }, { email }) => {
-      const knows = knownBy(store, email)
+      const knows = knownBy(store, email) // before: nobody has the address afterwards
       return { ...done(await accounts.removeUser(email), NO_USER), knows }
     }
   },

@@ -80,6 +80,7 @@ export function importEntries(
 ): Promise<Imported> | Imported {
   const rows = given.map(row => ({ isOwn: row.isOwn, entry: rowOf(shaped(ROW_SHAPE, row)) }))
   if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
+  // Alone in its write, so that the state has all that was decided before.
   return commits.commitAlone(() => {
     const { imported, entries } = planOf(commits.state, rows, how.keepsDuplicates)
     if (entries.length === 0) return [[], imported]
@@ -106,6 +107,7 @@ function planOf(
     const key = keyOf(entry)
     const isDuplicate = known.has(key)
     if (isDuplicate) duplicates.push(i)
+    // Two equal rows of another program are one entry; of this program's export they are two, that were two before.
     if (!isOwn) known.add(key)
     if (!isDuplicate || keepsDuplicates) made.push(entry)
   }
