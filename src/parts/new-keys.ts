@@ -7,7 +7,7 @@ import { KEY_BYTES, readKeyFile, type Keyring } from '../journal/keys.ts'
 
 /** Appends a key durably, or not at all. Rejects with `key-unwritable` if the folder is not writable. */
 export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
-  const replaces = files.stat(path)
+  const replaces = files.stat(path) // before it is read: a key that another rotation adds meanwhile is not overwritten
   const before = files.read(path).toString('latin1').trimEnd()
   const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
   try {

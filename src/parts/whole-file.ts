@@ -1,6 +1,7 @@
 /**
- * Makes a file whole or not at all, under a temporary name first. A kill leaves at most `NAME.N.part`, which a start
- * removes beside the journal and its key file.
+ * Makes a file whole or not at all. It is written under a temporary name, each piece onto the device; then it gets its
+ * name; then the folder is synced, which makes the name durable, too. A kill leaves at most `NAME.N.part`, which a
+ * start removes beside the journal and its key file.
  */
 import { Buffer } from 'node:buffer'
 import { randomInt } from 'node:crypto'
@@ -53,7 +54,7 @@ export async function makeWhole<T>(
     } finally {
       files.close(descriptor)
     }
-    confirm()
+    confirm() // as late as possible: what it looks at may change
     if (replaces === undefined) linkInPlace(files, part, path)
     else replace(files, part, path, replaces, keepsAs)
     syncNames(files, folder)

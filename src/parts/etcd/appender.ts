@@ -37,6 +37,7 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
         waitEndMs = Math.min(waitEndMs, endMs, performance.now() + MAX_ETCD_WAIT_MS)
         if (performance.now() < waitEndMs && await follower.turns.wait(waitEndMs)) continue
         waitEndMs = Infinity
+        // etcd compares the marker, and does not know what it says: this alone keeps records out of a closed journal.
         const fault = follower.writeFault()
         if (fault === undefined) {
           if (await attempt(follower, decided, sealNext, endMs)) return

@@ -175,6 +175,7 @@ export class EtcdClient {
     // expired, forgotten by this member, or users were changed
     if (code === UNAUTHENTICATED || /auth store is old/.test(message)) {
       if (this.#token === token) this.#token = undefined
+      // A token that was fetched just now is refused by this member: another may take it.
       throw isOld ? new SameEndpoint(message) : new Error(message)
     }
     const refusal = new Failure('journal-refused', message)

@@ -63,6 +63,7 @@ export async function openEtcdJournal(
     catchUp: async mustBeNewest => {
       const { outage } = follower // before asking, which may end or begin one
       const asked = follower.ask()
+      // Only STALE_READS answers without an answer of etcd, and never a token that is not known here.
       if (!staleReads || mustBeNewest === true) { await asked; return }
       const known = asked.catch(() => {}) // in an outage too, to notice its end
       if (outage === undefined) await known
@@ -100,6 +101,7 @@ async function start(
   // Only a read: a full etcd refuses whatever may put something.
   const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   const isNew = log.marker === undefined && newKey !== undefined
+  // Only where no record is: keys that lost their marker must not become a new journal's.
   if (isNew) await log.change(undefined, newKey, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
   const { marker, prefix } = log
   if (marker === undefined) throw withoutMarker(prefix, keys)

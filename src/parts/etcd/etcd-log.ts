@@ -67,6 +67,7 @@ export class EtcdLog {
     const first = after.seq + 1
     // Keys have no gaps: if the first of these is free, so are all.
     const beganMs = performance.now()
+    // The first record and the word that there are records: never one without the other.
     const text = marker.state === 'empty' ? markerText({ ...marker, state: 'begun' }) : undefined
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', attempt => ({
       compare: [...this.#keys.isAt(after), ...this.#keys.isMarker(marker), isFree(this.#keys.record(first))],

@@ -18,14 +18,14 @@ export interface EtcdSettings {
 
 export function settingsFault(settings: EtcdSettings & StorageSettings): string | undefined {
   const { journal, etcdEndpoints, etcdUser, etcdPasswordFile, etcdCert, etcdKey, etcdPlainHttp } = settings
-  const isOpen = etcdEndpoints.map(endpoint => new URL(endpoint)).find(({ protocol, hostname }) =>
+  const withoutTls = etcdEndpoints.map(endpoint => new URL(endpoint)).find(({ protocol, hostname }) =>
     protocol === 'http:' && hostname !== 'localhost' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
   const faults: readonly (readonly [isFault: boolean, why: string])[] = [
     [journal === 'etcd' && etcdEndpoints.length === 0, 'JOURNAL=etcd needs ETCD_ENDPOINTS'],
     [(etcdUser === undefined) !== (etcdPasswordFile === undefined), 'ETCD_USER and ETCD_PASSWORD_FILE go together'],
     [(etcdCert === undefined) !== (etcdKey === undefined), 'ETCD_CERT and ETCD_KEY go together'],
-    [isOpen !== undefined && !etcdPlainHttp,
-      `ETCD_ENDPOINTS has ${isOpen?.origin} without TLS, which ETCD_PLAIN_HTTP=on would allow`]
+    [withoutTls !== undefined && !etcdPlainHttp,
+      `ETCD_ENDPOINTS has ${withoutTls?.origin} without TLS, which ETCD_PLAIN_HTTP=on would allow`]
   ]
   return faults.find(([isFault]) => isFault)?.[1]
 }

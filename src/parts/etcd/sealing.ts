@@ -66,7 +66,7 @@ export class Sealing implements KeyFinder {
       this.#keys = await addKey(this.#files, this.#keyFile, random)
       return { key: this.#keys.newest.name, seals: false }
     }
-    const text = marker.text.replace(marker.key, name)
+    const text = marker.text.replace(marker.key, name) // its state stays
     const changed = await this.#log.change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS).catch(error => {
       if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
       const how = `key ${name} may seal by now: etcdctl get ${this.#log.prefix}.key names the key that seals`

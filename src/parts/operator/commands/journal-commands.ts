@@ -164,7 +164,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   let ended = 0
   // Under the lock, so that no service begins on the folder meanwhile.
   const { records, head, tornBytes, state } = await store.alone(async () => {
-    secondName(store.files, path)
+    secondName(store.files, path) // throws for a link, whose file another process may use
     const old = store.files.stat(path)
     // **No journal that holds anything is replaced**, not even by mistake: the operator moves it away.
     const isEmpty = old === undefined || old.size === 0 || isJustBegun(store.files, path, old.size)

@@ -134,8 +134,9 @@ export class Salvaging {
     if (this.#locked !== undefined && isChained({ ...this.#locked, hash }, this.#hash)) {
       this.missingKeys.add(this.#locked.key)
     }
+    // The newest record's own hash, right behind its seal: its line is whole.
     if (at === this.#end + 1 && hash === this.#hash) this.#end = end + 1
-    this.#hash = hash
+    this.#hash = hash // of whatever line: the seal of the next one proves it
     this.#locked = undefined
   }
 

@@ -14,6 +14,7 @@ import type { Disclosed, Imported, ImportRow } from '../../operation.ts'
 import type { Call } from './operation-table.ts'
 import { leaveNote } from './unrecorded.ts'
 
+/** All ways to the store: no change of an operator is recorded without the name. */
 export function forOperator(store: Commits, name: string): Commits {
   const named = <T>(decide: Command<T>): Command<T> => draft => {
     const [events, outcome] = decide(draft)
