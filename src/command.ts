@@ -71,7 +71,7 @@ export interface Option {
 
 /**
  * What happens if there is no journal. `refuse`: a mistyped folder must not become a store. `begin`: a file is made, as
- * at a service's first start, but nothing in etcd. `create`: either is made, on purpose (`init`).
+ * at a service's first start, but no journal that several services share. `create`: either is made (`init`).
  */
 export type IfMissing = 'refuse' | 'begin' | 'create'
 
