@@ -1,5 +1,4 @@
 /** Messages and measurements for the operator. */
-import { Buffer } from 'node:buffer'
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/route.ts'
 import type { Session } from './store/users.ts'
@@ -10,7 +9,7 @@ export interface Log {
   warn(line: string): void
   /** `share` is 0 to 1. */
   progress?(what: string, share: number): void
-  /** Needed if the access log is on. */
+  /** Needed if an embedder has the access log on; the program's goes to standard output. */
   readonly access?: AccessLogSink | undefined
 }
 
@@ -19,18 +18,6 @@ export interface AccessLogSink {
   /** Throws or rejects if the line is lost. */
   write(line: string): void | Promise<void>
   pendingBytes(): number
-}
-
-/** Writes lines to a file. Throws if a line is cut, as on a full disk; the next line then starts afresh. */
-export function lineAppender(append: (bytes: Buffer) => number): (line: string) => void {
-  let isCut = false
-  return line => {
-    const bytes = Buffer.from(isCut ? `\n${line}` : line)
-    for (let at = 0; at < bytes.length;) {
-      at += append(bytes.subarray(at))
-      isCut = at < bytes.length
-    }
-  }
 }
 
 /** Only on a terminal; share 1 clears the line. */

@@ -3,17 +3,9 @@ import { calledAs, readSettings, SETTINGS, settingsHelp } from './settings.ts'
 import { disk, fileFault, workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import { LAST_LINE_TIMEOUT_MS } from './limits.ts'
-import { lineAppender, showProgress, type AccessLogSink, type Log } from './log.ts'
+import { showProgress, type Log } from './log.ts'
 import { openService } from './service.ts'
 import { VERSION } from './version.ts'
-
-/** Node's own write ignores a short write on a full disk. */
-function writer(stream: NodeJS.WriteStream & { readonly fd: number }): AccessLogSink['write'] {
-  if (disk.openStat(stream.fd).isFile()) return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
-  return line => new Promise((resolve, reject) => {
-    stream.write(line, error => { error ? reject(error) : resolve() })
-  })
-}
 
 async function main(): Promise<void> {
   // A reader that ends costs lines, not the service.
@@ -37,8 +29,7 @@ async function main(): Promise<void> {
   const log: Log = {
     info: line => output.write(`${line}\n`),
     warn: line => { process.stderr.write(`warning: ${line}\n`) },
-    progress: (what, share) => showProgress(process.stderr, what, share),
-    access: { write: writer(process.stdout), pendingBytes: () => process.stdout.writableLength }
+    progress: (what, share) => showProgress(process.stderr, what, share)
   }
   const service = await openService(settings, log)
   try {

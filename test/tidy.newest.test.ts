@@ -82,7 +82,8 @@ const MODULES = LAYERS.flat()
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
 /** What knows the process and the console. */
 const OUTERMOST = [
-  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect'].map(name =>
+  ...PROGRAMS, 'src/main.ts', 'src/parts/access-log/standard-output.ts',
+  ...['program', 'command-line', 'connect'].map(name =>
     `src/parts/operator/program/${name}.ts`)
 ]
 const SURFACE = 'src/index.ts'

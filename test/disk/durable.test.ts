@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
 import { cutBack as cutOpen, settle as settleOpen } from '../../src/journal/file-journal.ts'
-import { lineAppender } from '../../src/log.ts'
 import { leaveNote } from '../../src/parts/operator/socket/unrecorded.ts'
 import { makeWhole } from '../../src/parts/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
@@ -142,27 +141,6 @@ test('a new file takes its place where there are no second names, not if the sys
     else await assert.rejects(made, { code })
     assert.deepEqual(readdirSync(folder), names)
   }
-})
-
-test('lines follow each other, and behind one that was cut off the next begins on a line of its own', t => {
-  const path = join(freshFolder(t), 'lines')
-  const descriptor = disk.createToAppend(path)
-  let room = Infinity
-  const append = lineAppender(bytes => {
-    if (room === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' })
-    const written = disk.appendSync(descriptor, bytes.subarray(0, room))
-    room -= written
-    return written
-  })
-  append('a\n')
-  append('b\n')
-  room = 4
-  assert.throws(() => append('half and half\n'), { code: 'ENOSPC' })
-  room = Infinity
-  append('c\n')
-  append('d\n')
-  disk.close(descriptor)
-  assert.equal(readFileSync(path, 'utf8'), 'a\nb\nhalf\nc\nd\n')
 })
 
 test('where the names in a folder cannot be made durable, the error names the folder, and says what helps', async t => {

@@ -10,9 +10,10 @@ export const accessLog: Part<AccessLogSettings> = {
       'Whether each request is logged to standard output, a JSON line each.')
   },
   open: async ({ settings, log }) => {
-    if (!settings.accessLog || log.access === undefined) return {}
+    if (!settings.accessLog) return {}
     const { AccessLog } = await import('./access-log.ts')
-    const observer = new AccessLog(log.access, Date.now, log.warn)
+    const sink = log.access ?? (await import('./standard-output.ts')).standardOutput()
+    const observer = new AccessLog(sink, Date.now, log.warn)
     observer.begin()
     return { observer, lostLines: () => observer.lostLines, close: () => observer.close() }
   }
