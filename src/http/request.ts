@@ -103,14 +103,14 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
 }
 
 export function pipelineOf(options: PipelineOptions): Pipeline {
-  const state = { isStopping: false, hasWarned: false, warnOfProxy: proxyWarnings(options.warn) }
+  const state = { isStopping: false, warnOfProxy: proxyWarnings(options.warn) }
   let underWay = 0
   let onIdle = (): void => {}
   const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
     const peer = peerOf(request.socket)
     if (peer === undefined) return // its client is gone
     underWay++
-    void carryOut(options, contextOf(options, peer, request, response, target), state).then(() => {
+    void carryOut(options, contextOf(options, peer, request, response, target), state).finally(() => {
       if (--underWay === 0) onIdle()
     })
   }
@@ -123,10 +123,8 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
 }
 
-/** `hasWarned`: the operator knows that the host answers. */
 interface PipelineState {
   readonly isStopping: boolean
-  hasWarned: boolean
   readonly warnOfProxy: ReturnType<typeof proxyWarnings>
 }
 
@@ -178,20 +176,12 @@ function send(options: PipelineOptions, context: Context, reply: Reply, state: P
     response.destroy()
     return replies.CLIENT_GONE.status
   }
-  if (response.headersSent) {
-    if (!state.hasWarned) options.warn(ANSWERED_BY_HOST)
-    state.hasWarned = true
-    return replies.CLIENT_GONE.status
-  }
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
   // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
   respond(response, reply, commonHeaders(options, context, reply), isLast)
   return reply.status
 }
-
-const ANSWERED_BY_HOST = 'the host answered a request while the service worked on it. The service has carried it ' +
-  'out. If the framework answers by itself, switch that off; for Koa: ctx.respond = false'
 
 function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
   const { headers = [] } = options
