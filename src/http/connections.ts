@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS } from '../limits.ts'
 import { isTrusted, peerOf, type AddressSet } from './client.ts'
 import { endBehindAnswer, endConnection, refuseConnection } from './ending.ts'
-import { keepsAlive, ListenerRequest, passDrainOn } from './node-http.ts'
+import { keepsAlive, ListenerRequest } from './node-http.ts'
 import type { Refused } from './reply.ts'
 import { slowestReader } from './sending.ts'
 
@@ -213,7 +213,6 @@ function onceSent(answer: ServerResponse, act: () => void): void {
 
 /** The answer under way is the last one. */
 function endBehind(socket: Socket, answer: ServerResponse): void {
-  passDrainOn(socket, answer)
   if (!answer.headersSent) return endBehindAnswer(answer)
   endConnection(socket)
   onceSent(answer, () => socket.destroySoon())

@@ -47,11 +47,6 @@ function skip(request: { upgrade?: boolean }): number {
  */
 export function replaceLastStep(socket: Socket, lastStep: () => void): void { socket.destroySoon = lastStep }
 
-/** Behind a CONNECT, node:http has let the socket go, and an answer gets no `drain` any more. */
-export function passDrainOn(socket: Socket, response: ServerResponse): void {
-  if (socket.listenerCount('drain') === 0) socket.on('drain', () => response.emit('drain'))
-}
-
 /**
  * It can drop a body before its stream, to which node:http gives each chunk by `push()`: 64 KiB may be 10,000 chunks.
  * If the stream flows without listeners, each of them costs as much as with one.

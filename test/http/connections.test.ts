@@ -229,24 +229,6 @@ test('what comes behind an answer that is being read waits for its end', async t
   await until('both answers whole', () => bytes > 40_008_000)
 })
 
-for (const laterMs of [0, 200]) {
-  test(`a long answer arrives whole where a CONNECT came behind its request, decided after ${laterMs} ms`, async t => {
-    const port = await serve(t, (_request, response) => {
-      const answer = (): void => {
-        respond(response, { status: 200, body: Buffer.alloc(400 * 60_000) }, [], false)
-      }
-      if (laterMs === 0) answer()
-      else setTimeout(answer, laterMs)
-    }, false, () => {})
-    const client = await open(t, port)
-    let bytes = 0
-    client.on('data', (piece: Buffer) => { bytes += piece.length })
-    client.write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
-    await until('its end', () => client.closed)
-    assert.ok(bytes > 400 * 60_000, `${bytes} bytes`)
-  })
-}
-
 test('a stop sends an answer whole whose end waits for a slow reader', async t => {
   let response: ServerResponse | undefined
   const { port, close } = await listening(t, (_request, asked) => {

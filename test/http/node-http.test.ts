@@ -6,8 +6,7 @@ import { createServer, IncomingMessage, type Server, type ServerResponse } from 
 import { connect, Socket, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import {
-  allowHalfOpen, endsConnection, keepsAlive, ListenerRequest, passDrainOn, replaceLastStep, sparesSendingConnections,
-  stopParser
+  allowHalfOpen, endsConnection, keepsAlive, ListenerRequest, replaceLastStep, sparesSendingConnections, stopParser
 } from '../../src/http/node-http.ts'
 import { until } from '../support/program.ts'
 
@@ -118,25 +117,6 @@ test('behind its last answer, node:http calls the last step of the socket, once'
   client.write(GET)
   assert.match(await textOf(client), /x$/)
   assert.equal(steps, 1)
-})
-
-test('behind a CONNECT an answer gets no drain, unless it is passed on', async t => {
-  for (const isPassed of [false, true]) {
-    let drains = 0
-    let answer: ServerResponse | undefined
-    const server = createServer((_request, response) => { answer = response.on('drain', () => drains++) })
-    server.on('connect', (_request, socket) => {
-      if (isPassed) passDrainOn(socket as Socket, answer!)
-      answer!.write(Buffer.alloc(4_000_000))
-    })
-    const client = await served(t, server)
-    client.write(`${GET}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
-    let bytes = 0
-    client.on('data', ({ length }) => { bytes += length })
-    await until('all of it', () => bytes > 4_000_000)
-    await pause(50)
-    assert.equal(drains > 0, isPassed)
-  }
 })
 
 test('node:http gives a request its body by push, which may drop it: its stream then sees the end alone', async t => {
