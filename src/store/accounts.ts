@@ -126,12 +126,9 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
   }
 
-  /** Ends a token (contract §5.7); false for an unknown hash. Many may share a write. */
+  /** Ends a token (contract §5.7); false for an unknown hash. */
   revoke(hash: string, by: number | null): Promise<boolean> {
-    return this.#store.commit(draft => {
-      const isThere = draft.token(hash) !== undefined
-      return [isThere ? [event('token.revoked', by, { hash })] : [], isThere]
-    })
+    return this.#record(({ tokens }) => tokens.get(hash), () => event('token.revoked', by, { hash }))
   }
 
   revokeToken(id: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from './entries.ts'
 import type { Entry } from './entry.ts'
-import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Events, type Tables } from './events.ts'
+import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Tables } from './events.ts'
 import { GroupNames } from './groups.ts'
 import { isOfKnowledge } from './knowledge-events.ts'
 import { KnowledgeDraft } from './knowledge-draft.ts'
@@ -50,7 +50,6 @@ export class Draft implements EntryTable {
   readonly #own = new Map<number, Entry | undefined>()
   /** Those of the state, and of earlier changes of this write. */
   readonly names: GroupNames
-  readonly #revoked = new Set<string>()
   readonly knowledge: KnowledgeDraft
   size: number
   /** UTF-16 units of the entries read so far: a write that reads much is as large as one that has much. */
@@ -85,15 +84,11 @@ export class Draft implements EntryTable {
 
   tagOf(entry: Entry): string { return this.#state.entries.tagOf(entry) }
 
-  token(hash: string): Token | undefined {
-    return this.#revoked.has(hash) ? undefined : this.#state.tokens.get(hash)
-  }
-
   /** Throws `session-changed` if the token was revoked, or allows something else now. */
   assertStands(session: Session): void {
     const { hash, token } = session
     // Each change of what a token allows makes a new record.
-    const stands = hash === '' ? this.#isUnchanged(session) : this.token(hash) === token
+    const stands = hash === '' ? this.#isUnchanged(session) : this.#state.tokens.get(hash) === token
     if (!stands) throw new Failure('session-changed', hash === '' ? `user ${session.user}` : `token ${tokenId(hash)}`)
   }
 
@@ -103,9 +98,8 @@ export class Draft implements EntryTable {
     return isThere && user.abilities === abilities && user.groups === groups
   }
 
-  /** Ignores users: a command about users is alone in its write. */
+  /** Ignores users and tokens: a command about them is alone in its write. */
   take(event: EncodedEvent): void {
-    if (event.type === 'token.revoked') this.#revoked.add((event.data as Events['token.revoked']).hash)
-    else if (isOfEntries(event.type) || isOfKnowledge(event.type)) reduce(this.#tables, event, 0)
+    if (isOfEntries(event.type) || isOfKnowledge(event.type)) reduce(this.#tables, event, 0)
   }
 }
