@@ -28,7 +28,7 @@ const SENTENCES = {
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
   'reads-recorded': 'this journal says that reads are recorded, and without tokens nobody can be named',
   'hashes-busy': 'too many passwords wait to be checked',
-  'session-changed': 'the token was revoked, or may do less, since the request came, and nothing was changed',
+  'session-changed': 'the token has ended, or may do less, since the request came, and nothing was changed',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
   'route-invalid': 'a route of a part cannot be served',

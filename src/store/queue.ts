@@ -15,7 +15,7 @@ export interface Queued {
   readonly command: Command<unknown>
   /** `alone`: nothing shares its write. `last`: nothing of its write is decided behind it but others of these. */
   readonly turn: 'any' | 'alone' | 'last'
-  /** Its token must still stand. */
+  /** Its token must still stand when it is decided. */
   readonly by: Session | null
   /** About what it holds. */
   readonly bytes: number

@@ -46,6 +46,7 @@ export class State implements Tables {
 /** The state with the changes of earlier commands in the write. */
 export class Draft implements EntryTable {
   readonly #state: State
+  readonly #nowMs: number
   readonly #tables: Tables
   readonly #own = new Map<number, Entry | undefined>()
   /** Those of the state, and of earlier changes of this write. */
@@ -55,9 +56,11 @@ export class Draft implements EntryTable {
   /** UTF-16 units of the entries read so far: a write that reads much is as large as one that has much. */
   readUnits = 0
 
-  constructor(state: State) {
+  /** `nowMs`: when it is decided, in milliseconds since 1970. */
+  constructor(state: State, nowMs: number) {
     const { users, addresses, tokens } = state
     this.#state = state
+    this.#nowMs = nowMs
     this.names = new GroupNames(state.names)
     this.knowledge = new KnowledgeDraft(state.knowledge)
     this.#tables = {
@@ -84,11 +87,12 @@ export class Draft implements EntryTable {
 
   tagOf(entry: Entry): string { return this.#state.entries.tagOf(entry) }
 
-  /** Throws `session-changed` if the token was revoked, or allows something else now. */
+  /** Throws `session-changed` if the token has ended, or allows something else now. */
   assertStands(session: Session): void {
     const { hash, token } = session
     // Each change of what a token allows makes a new record.
-    const stands = hash === '' ? this.#isUnchanged(session) : this.#state.tokens.get(hash) === token
+    const stands = hash === '' ? this.#isUnchanged(session)
+      : this.#state.tokens.get(hash) === token && !isExpired(token, this.#nowMs)
     if (!stands) throw new Failure('session-changed', hash === '' ? `user ${session.user}` : `token ${tokenId(hash)}`)
   }
 

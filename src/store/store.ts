@@ -30,14 +30,17 @@ export class Store {
   readonly state: State
   readonly #observers: JournalObserver[] = []
   readonly #queue = new CommandQueue()
+  readonly #wallMs: () => number
   /** Under way. */
   #write: Write = NO_WRITE
   #running: Promise<void> | undefined
   #closed: Promise<void> | undefined
 
-  constructor(journal: Journal, state: State) {
+  /** `wallMs`: the time by which tokens expire, in milliseconds since 1970. */
+  constructor(journal: Journal, state: State, wallMs: () => number = Date.now) {
     this.journal = journal
     this.state = state
+    this.#wallMs = wallMs
     state.entries.tagKey = () => journal.tagKey
   }
 
@@ -45,7 +48,7 @@ export class Store {
 
   /**
    * Resolves once the command's events, and all it could have seen, are durable. `bytes`: about what it holds. Rejects
-   * with `session-changed` if the token of `by` was revoked, `queue-full`, `journal-busy`, `journal-closed`, the
+   * with `session-changed` if the token of `by` has ended, `queue-full`, `journal-busy`, `journal-closed`, the
    * journal's failure, or the command's error. After `journal-failed` or `journal-unreachable` its events may be
    * recorded.
    */
@@ -130,7 +133,7 @@ export class Store {
     // record, and calls again. Commands that came after it had asked must not be answered on these records.
     const mostCommands = before.length > 0 && events.length === 0 ? before.length : Infinity
     this.#queue.putBack(before)
-    const write = new WriteDraft(this.state, this.journal)
+    const write = new WriteDraft(new Draft(this.state, this.#wallMs()), this.journal)
     let count = 0
     for (const queued of this.#queue) {
       const isAlone = queued.turn === 'alone'
@@ -162,8 +165,8 @@ class WriteDraft {
   /** UTF-16 units of the events' JSON: about their bytes. */
   #units = 0
 
-  constructor(state: State, journal: Journal) {
-    this.#draft = new Draft(state)
+  constructor(draft: Draft, journal: Journal) {
+    this.#draft = draft
     this.#journal = journal
   }
 

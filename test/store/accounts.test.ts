@@ -67,14 +67,15 @@ for (const minutes of [0.001, 0.5, 1, 1440]) {
 for (const [what, change] of [
   ['its token was revoked', accounts => accounts.revokeAll(ANA)],
   ['its user was removed', accounts => accounts.removeUser(ANA)],
-  ['its token may do less', accounts => accounts.changeUser(ANA, undefined, ['password:read'])]
-] as readonly (readonly [string, (accounts: FullStore['accounts']) => Promise<unknown>])[]) {
+  ['its token may do less', accounts => accounts.changeUser(ANA, undefined, ['password:read'])],
+  ['its token has expired', async (_accounts, world) => { world.nowMs += MINUTE_MS }]
+] as readonly (readonly [string, (accounts: FullStore['accounts'], world: World) => Promise<unknown>])[]) {
   test(`a change that waits is not made once ${what}`, async () => {
-    const { store } = await withAna()
-    const by = store.accounts.session(await issued(store))!
+    const { world, store } = await withAna()
+    const by = store.accounts.session(await issued(store, ANA, 1))!
     const entry = { password: 'p', sistema: 's', usuario: 'u' }
     await createEntry(store, entry, by)
-    const ended = change(store.accounts)
+    const ended = change(store.accounts, world)
     for (const late of [
       createEntry(store, entry, by), updateEntry(store, 1, { password: 'late' }, by), deleteEntry(store, 1, by),
       restoreEntry(store, 1, by)

@@ -29,7 +29,7 @@ export class World {
       state.apply(record)
       this.records.push(record)
     })
-    return withAccounts(new Store(journal, state), { hasher, wallMs })
+    return withAccounts(new Store(journal, state, wallMs), { hasher, wallMs })
   }
 
   dataOf(type: string): any[] { return this.records.filter(record => record.type === type).map(({ data }) => data) }
