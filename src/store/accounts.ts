@@ -32,6 +32,7 @@ interface AccountsOptions {
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
+const WRONG_CODE = 'wrong code'
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
 
@@ -155,21 +156,21 @@ export class Accounts {
   async login({ email, password, code, client }: Login, ttlMinutes: number | undefined): Promise<Issued | undefined> {
     const user = this.#state.userOf(email)
     const isRight = await this.#hasher.verify(password, user?.passwordHash, this.#knownPairs.has(client, user?.id))
-    let isWrongCode = false
-    const find = (state: State): User | undefined => {
+    const judge = (state: State): User | typeof WRONG_CODE | undefined => {
       const now = isRight && user !== undefined ? stillAs(user)(state) : undefined
       const nowMs = this.#wallMs()
-      const step = stepOfCode(now?.factor, now?.step, code, nowMs)
-      isWrongCode = now?.factor !== undefined && step === undefined && code !== undefined
+      const step = stepOfCode(now?.factor, now?.step, code, nowMs) // the same work, whatever is wrong
       if (now?.factor === undefined) return now
-      return step === undefined || this.#wrongCodes.isRefused(now.id, nowMs) ? undefined : { ...now, step }
+      if (step === undefined) return code === undefined ? undefined : WRONG_CODE
+      return this.#wrongCodes.isRefused(now.id, nowMs) ? undefined : { ...now, step }
     }
-    const issued = await this.#issue(find, {}, ttlMinutes, user?.id ?? null)
-    if (isWrongCode && this.#wrongCodes.add(user!.id, this.#wallMs())) {
+    const issued = await this.#issue(judge, {}, ttlMinutes, user?.id ?? null)
+    if (issued !== WRONG_CODE) return issued
+    if (this.#wrongCodes.add(user!.id, this.#wallMs())) {
       this.#warn(`${user!.email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
         'This user’s codes are refused for an hour. If it was not the user: user password gives another password')
     }
-    return issued
+    return undefined
   }
 
   /** For whom a trusted proxy or host vouches: without password and code. Undefined for an unknown or locked user. */
@@ -256,16 +257,17 @@ export class Accounts {
     }, by)
   }
 
-  async #issue(
-    find: (state: State) => User | undefined,
+  /** To the user that `judge` gives in its turn; otherwise gives its refusal. */
+  async #issue<Refusal extends string | undefined>(
+    judge: (state: State) => User | Refusal,
     wanted: { readonly abilities?: Abilities, readonly groups?: GivenGroups, readonly name?: string | undefined },
     ttlMinutes: number | undefined, by: number | null
-  ): Promise<Issued | undefined> {
+  ): Promise<Issued | Refusal> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
     let ended: readonly string[] = []
-    const made = await this.#store.commitAlone<Issued | undefined>(() => {
-      const user = find(this.#state)
-      if (user === undefined) return [[], undefined]
+    const made = await this.#store.commitAlone<Issued | Refusal>(() => {
+      const user = judge(this.#state)
+      if (typeof user !== 'object') return [[], user]
       if (wanted.abilities?.every(ability => covers(user.abilities, ability)) === false) {
         throw invalid('abilities', 'a token may do no more than its user; user list shows what that is')
       }
@@ -289,8 +291,10 @@ export class Accounts {
         { token, abilities: [...abilities], ...groupsIn(groups ?? user.groups), user: { id, email, name }, expires }
       ]
     })
-    const beyond = `${made?.user.email} has more than ${this.#tokensPerUser} tokens from logins`
-    for (const hash of ended) this.#warn(`${beyond}: ${tokenId(hash)}, the oldest, has ended`)
+    for (const hash of ended) {
+      const beyond = `${(made as Issued).user.email} has more than ${this.#tokensPerUser} tokens from logins`
+      this.#warn(`${beyond}: ${tokenId(hash)}, the oldest, has ended`)
+    }
     return made
   }
 }
