@@ -29,6 +29,7 @@ export interface PipelineOptions extends GuardOptions {
   readonly limitsByUser?: boolean
   /** Undefined in the open configuration. */
   readonly authenticate?: ((token: string, client: string) => Session | undefined) | undefined
+  /** See `Journal.catchUp`. */
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
   /** Records who is told what. */
   readonly commits?: Commits | undefined
@@ -80,8 +81,7 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
     count(options, context)
     const { route, id, version } = matchedRoute(context, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
-      const mustBeNewest = tokenIn(head) !== undefined && context.session === undefined // it may be a new token
-      await lookedUpAfter(catchUp(() => options.catchUp!(mustBeNewest), route), options, context, head)
+      await lookedUpAfter(catchUp(options, context, head, route), options, context, head)
     }
     assertMay(options, context.session, route)
     const refusal = route.before?.(id, context.session)
@@ -244,14 +244,18 @@ function matchedRoute({ match }: Context, { expect, path, method }: Head): Match
   return match
 }
 
-/** A create is decided in its turn. */
+/** What others wrote decides about tokens and ids. A change that asks for neither is decided in its turn alone. */
 function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }
 
-async function catchUp(ask: () => Promise<void>, { storingFailed }: Route): Promise<void> {
+/** With stale reads, a token that is unknown here is still asked for: another instance may have issued it. */
+async function catchUp(
+  { catchUp: readOthers, authenticate }: PipelineOptions, { session }: Context, head: Head, { storingFailed }: Route
+): Promise<void> {
+  const isUnknownToken = authenticate !== undefined && session === undefined && tokenIn(head) !== undefined
   try {
-    await ask()
+    await readOthers!(isUnknownToken)
   } catch (error) {
     throw error instanceof Failure ? failureReply(error, storingFailed) ?? replies.BUSY : error
   }

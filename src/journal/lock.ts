@@ -81,7 +81,8 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
   const socket = join(folder, `held-${name}`)
   await deadSockets(files, folder) // `folder-held` says more than a failure to write
   const server = createServer(answerBusy)
-  // A part asks for bodies: a body not asked for was not taken.
+  // Otherwise node:http would ask for each body by itself. The part that takes bodies does so (100 Continue): if the
+  // connection ends before that, its client knows that nothing was done.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
