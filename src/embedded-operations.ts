@@ -5,9 +5,9 @@ import type { Call, Route } from './http/route.ts'
 import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
 import { disclosed, type Answer, type Reader } from './store/disclosure.ts'
 import {
-  answered, CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type AnsweredEntry as Entry, type EntryChanges,
-  type EntryField, type EntryFields
+  answered, entryOf, entryText, type AnsweredEntry as Entry, type EntryChanges, type EntryField, type EntryFields
 } from './store/entry.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE } from './store/entry-shapes.ts'
 import { vouchedUser } from './store/logins.ts'
 import type { Store } from './store/store.ts'
 import { HOST, mayCall, sees, sessionFor, type AskedAbilities, type Session } from './store/users.ts'

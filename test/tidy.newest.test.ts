@@ -413,7 +413,7 @@ const RULES: { readonly [title: string]: Rule } = {
   },
   'each module imports the modules of Node that it is allowed': { find: strayModules },
   'what a module is allowed of Node is used': { find: idleAllowances },
-  'only the two programs know the process and the console': {
+  'only the two programs, and the way out of the access log, know the process and the console': {
     find: strayGlobals,
     bad: { 'src/service.ts': CONTACTS, 'src/admin.ts': CONTACTS, [CLIENT]: ['fetch(a)', 'eval(b)'] },
     found: [

@@ -1,7 +1,8 @@
 /** The five operations (contract §1, §9). */
 import { OPERATIONS, TEXTS } from '../contract.ts'
 import { createEntry, deleteEntry, updateEntry, type Precondition } from '../store/commands.ts'
-import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
+import { entryText } from '../store/entry.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE } from '../store/entry-shapes.ts'
 import type { Commits } from '../store/store.ts'
 import { mayCall, sees, type Asked } from '../store/users.ts'
 import type { Head } from './head.ts'

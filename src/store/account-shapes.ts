@@ -1,6 +1,6 @@
 /** What is given for users and tokens, and the rules for it. */
 import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
-import { groupList } from './groups.ts'
+import { groupList } from './entry-shapes.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
 import { invalid } from './users.ts'
 import { email, number, optional, shaped, text, texts, type Rule } from './validate.ts'

@@ -16,9 +16,9 @@ import { PasswordHasher } from './passwords.ts'
 import type { State } from './state.ts'
 import type { Commits } from './store.ts'
 import {
-  ANY_ABILITY, covers, invalid, isExpired, loginBy, sees, tokenId, type Asked, type Session, type User
+  addressOf, ANY_ABILITY, covers, invalid, isExpired, loginBy, sees, tokenId, type Asked, type Session, type User
 } from './users.ts'
-import { addressOf, shaped } from './validate.ts'
+import { shaped } from './validate.ts'
 
 interface AccountsOptions {
   readonly hasher?: PasswordHasher

@@ -2,10 +2,6 @@
  * What an entry is (contract §2); all else that knows fields derives from this file. Optional fields are beyond the
  * contract.
  */
-import { grupo, GRUPO_PATTERN } from './groups.ts'
-import { otpIn } from './totp.ts'
-import { also, clearable, optional, text, type Rule } from './validate.ts'
-
 /** The fields that a client gives, and is answered. */
 export interface AnsweredFields {
   readonly password: string
@@ -33,16 +29,11 @@ interface FieldOf<F extends EntryField> {
   readonly isSecret: boolean
   readonly help: string
   readonly example: string
-  /** If not any text is taken. */
-  readonly rule?: Rule<EntryFields[F]>
-  /** For the description: the rule's texts, and perhaps more. */
+  /** If not any text is taken: see `entry-shapes.ts`. */
+  readonly check?: 'group' | 'otp'
+  /** For the description: the texts that are taken, and perhaps more. */
   readonly pattern?: string
 }
-
-const otp = also(clearable, (field, value) => {
-  const isValid = (value ?? '') === '' || otpIn(value!) !== undefined
-  return isValid ? undefined : `The ${field} field must be a base32 secret or an otpauth address.`
-})
 
 /** In the order in which they are served. */
 export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
@@ -67,11 +58,11 @@ export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
     help: 'notes, in any number of lines', example: 'recovery code: 1234-5678'
   },
   grupo: {
-    isRequired: false, isAnswered: true, flag: 'group', value: 'G', isSecret: false, rule: grupo,
-    pattern: GRUPO_PATTERN, help: 'the group whose members see it', example: 'Operations'
+    isRequired: false, isAnswered: true, flag: 'group', value: 'G', isSecret: false, check: 'group',
+    pattern: '^([^,@*]*[^,@*\\s][^,@*]*)?$', help: 'the group whose members see it', example: 'Operations'
   },
   otp: {
-    isRequired: false, isAnswered: false, flag: 'otp', value: '', isSecret: true, rule: otp,
+    isRequired: false, isAnswered: false, flag: 'otp', value: '', isSecret: true, check: 'otp',
     pattern: '^$|^ *[A-Za-z2-7] *[A-Za-z2-7][A-Za-z2-7 ]*[= ]*$|^otpauth:',
     help: 'the secret of one-time codes, in base32 or as an otpauth address', example: 'JBSW Y3DP EHPK 3PXP'
   }
@@ -152,12 +143,3 @@ export function textBeside(entry: Entry): string {
   const given = UNANSWERED_FIELDS.filter(field => entry[field] !== undefined)
   return JSON.stringify(Object.fromEntries(given.map(field => [field, entry[field]])))
 }
-
-/** The fields of a new entry (contract §4.3). */
-export const CREATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
-  [field, FIELDS[field].rule ?? (FIELDS[field].isRequired ? text : clearable)])) as
-  { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
-
-/** The fields of a change (contract §4.4). */
-export const UPDATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field => [field, optional(CREATE_SHAPE[field])])) as
-  { readonly [F in EntryField]-?: Rule<string | undefined> }

@@ -1,33 +1,14 @@
 /** Names of groups: what a name is, and how the journal spells it. */
 import { MAX_GROUP_CHARACTERS } from '../limits.ts'
-import { also, clearable, texts, type Rule } from './validate.ts'
 
 /** Commas part names in lists, `@` is for addresses, `*` for all; the others are not seen. */
 const OUTSIDE_OF_NAMES = /[,@*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
-const MUST_BE = `1 to ${MAX_GROUP_CHARACTERS} characters on one line, without commas, @, * and invisible characters`
 
 /** As names are kept: trimmed, in Unicode's form NFC. Undefined if it cannot be a name. */
 export function groupName(given: string): string | undefined {
   const name = given.trim().normalize('NFC')
   const isName = name !== '' && [...name].length <= MAX_GROUP_CHARACTERS && !OUTSIDE_OF_NAMES.test(name)
   return isName ? name : undefined
-}
-
-/** A group's name; an empty text, or null, for none. */
-export const grupo: Rule<string | undefined> = also(clearable, (field, value) =>
-  !value || groupName(value) !== undefined ? undefined : `The ${field} field must be a name of ${MUST_BE}.`)
-
-export const GRUPO_PATTERN = '^([^,@*]*[^,@*\\s][^,@*]*)?$'
-
-/** Names of groups; null for all. */
-export const groupList: Rule<readonly string[] | null> = {
-  ...texts, cleared: null,
-  fault: (field, value) => {
-    if (value === null) return undefined
-    if (texts.fault(field, value) !== undefined) return texts.fault(field, value)
-    return (value as readonly string[]).every(name => groupName(name) !== undefined) ? undefined
-      : `Each name in the ${field} field must have ${MUST_BE}.`
-  }
 }
 
 /** Names that differ only in case are one. */

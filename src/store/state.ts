@@ -8,8 +8,7 @@ import { GroupNames } from './groups.ts'
 import { isOfKnowledge } from './knowledge-events.ts'
 import { KnowledgeDraft } from './knowledge-draft.ts'
 import { Knowledge } from './knowledge.ts'
-import { isExpired, tokenId, type Session, type Token, type User } from './users.ts'
-import { addressOf } from './validate.ts'
+import { addressOf, isExpired, tokenId, type Session, type Token, type User } from './users.ts'
 
 export class State implements Tables {
   readonly names: GroupNames = new GroupNames()

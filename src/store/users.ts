@@ -1,6 +1,5 @@
 /** Users, tokens and sessions (contract §5): what is kept, and what it allows. */
 import { Failure } from '../errors.ts'
-import { addressOf } from './validate.ts'
 
 /** Undefined means all groups; an empty list, none. */
 export type Groups = readonly string[] | undefined
@@ -137,6 +136,9 @@ export function narrowTokens(tokens: Map<string, Token>, { id, abilities: most, 
 export function endTokens(tokens: Map<string, Token>, user: number): void {
   for (const [hash, token] of tokens) if (token.user === user) tokens.delete(hash)
 }
+
+/** How an address is stored and compared. Earlier versions stored it in lower case alone. */
+export function addressOf(given: string): string { return given.normalize('NFC').toLowerCase().normalize('NFC') }
 
 type Addresses = Map<string, number>
 

@@ -2,6 +2,7 @@
 import { requiredText } from '../contract.ts'
 import { Failure, type FieldErrors } from '../errors.ts'
 import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
+import { addressOf } from './users.ts'
 
 export interface Rule<T> {
   readonly optional: boolean
@@ -93,9 +94,6 @@ export function textUpTo(maxLength: number): Rule<string> {
 }
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
-
-/** How an address is stored and compared. Earlier versions stored it in lower case alone. */
-export function addressOf(given: string): string { return given.normalize('NFC').toLowerCase().normalize('NFC') }
 
 /** At most 254 characters as it is stored (RFC 5321 §4.5.3.1). */
 export const email: Rule<string> = rule(

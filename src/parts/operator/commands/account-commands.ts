@@ -1,10 +1,10 @@
 /** The commands on users and tokens. */
 import { parseMinutes } from '../../../core-settings.ts'
-import { addressOf, email as emailRule } from '../../../store/validate.ts'
+import { email as emailRule } from '../../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
 import { newFactor, stepOfCode } from '../../../store/logins.ts'
 import { passwordFault } from '../../../store/password-rules.ts'
-import { ANY_ABILITY } from '../../../store/users.ts'
+import { addressOf, ANY_ABILITY } from '../../../store/users.ts'
 import { counted } from '../../../log.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import type { NewGroups } from '../../operation.ts'

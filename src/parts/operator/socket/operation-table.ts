@@ -8,9 +8,8 @@ import {
 import { ANY_ABILITY, type AskedAbilities } from '../../../store/users.ts'
 import { Accounts } from '../../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../store/commands.ts'
-import {
-  CREATE_SHAPE, ENTRY_FIELDS, OPEN_FIELDS, SECRET_FIELDS, UPDATE_SHAPE, type Entry
-} from '../../../store/entry.ts'
+import { ENTRY_FIELDS, OPEN_FIELDS, SECRET_FIELDS, type Entry } from '../../../store/entry.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE } from '../../../store/entry-shapes.ts'
 import type { Entries } from '../../../store/entries.ts'
 import type { Commits, Store } from '../../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../../store/totp.ts'

@@ -1,7 +1,8 @@
 /** Changes that only the operator makes, and the operator's name in records. */
 import { Failure } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
-import { CREATE_SHAPE, fieldsOf, hasMore, type Entry, type EntryRow } from '../../../store/entry.ts'
+import { fieldsOf, hasMore, type Entry, type EntryRow } from '../../../store/entry.ts'
+import { CREATE_SHAPE } from '../../../store/entry-shapes.ts'
 import { GroupNames } from '../../../store/groups.ts'
 import type { EntryTable } from '../../../store/entries.ts'
 import { event } from '../../../store/event.ts'

@@ -4,7 +4,8 @@
  */
 import type { Buffer } from 'node:buffer'
 import { check, number, optional, sentenceOf } from '../../../store/validate.ts'
-import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS } from '../../../store/entry.ts'
+import { ENTRY_FIELDS, FIELDS } from '../../../store/entry.ts'
+import { CREATE_SHAPE } from '../../../store/entry-shapes.ts'
 import type { JsonObject } from '../../../http/json.ts'
 import { bitwardenSource, isBitwarden } from './bitwarden-json.ts'
 import {

@@ -1,5 +1,6 @@
 /** A row of a file to import, in any format. */
-import { CREATE_SHAPE, type EntryRow } from '../../../store/entry.ts'
+import type { EntryRow } from '../../../store/entry.ts'
+import { CREATE_SHAPE } from '../../../store/entry-shapes.ts'
 
 export interface Row {
   /** Its first line, or its place in a list, from 1. */
