@@ -8,6 +8,7 @@ import {
   answered, entryOf, entryText, type AnsweredEntry as Entry, type EntryChanges, type EntryField, type EntryFields
 } from './store/entry.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from './store/entry-shapes.ts'
+import type { Knowing } from './store/exposure.ts'
 import { vouchedUser } from './store/logins.ts'
 import type { Store } from './store/store.ts'
 import { HOST, mayCall, sees, sessionFor, type AskedAbilities, type Session } from './store/users.ts'
@@ -51,14 +52,6 @@ export interface PastChange {
   /** A user's address, `#ID` for a removed user, an operator's name, or null. */
   readonly by: string | null
 }
-
-/** Somebody who knows the present password of an entry. */
-export type KnownBy = { readonly how: 'set' | 'read' | 'equal' } & (
-  | { readonly user: { readonly id: number, readonly email: string, readonly name: string }, readonly removed?: true }
-  | { readonly operator: string } | { readonly host: true })
-
-/** Who knows the present password of an entry; before `unrecordedBefore` (ISO 8601), others may have read it. */
-export interface Knowing { readonly knows: readonly KnownBy[], readonly unrecordedBefore?: string }
 
 /** Operations on entries. An id that is no integer, or the text of one, rejects with `input-invalid`. */
 export interface Operations {

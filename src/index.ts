@@ -17,9 +17,8 @@ import type { ListedToken, ListedUser } from './store/listed.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
-export type {
-  By, EntryWithoutSecrets, KnownBy, Knowing, PastChange, UpdateOptions
-} from './embedded-operations.ts'
+export type { By, EntryWithoutSecrets, PastChange, UpdateOptions } from './embedded-operations.ts'
+export type { KnownBy, Knowing } from './store/exposure.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from './store/listed.ts'
 export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from './store/entry.ts'
 

@@ -68,8 +68,7 @@ export const LAST_LINE_TIMEOUT_MS: number = 500
 /** Of the rate limits (contract §8.1). */
 export const RATE_LIMIT_WINDOW_SECONDS: number = 60
 /** In words. */
-export const RATE_LIMIT_WINDOW: string = RATE_LIMIT_WINDOW_SECONDS === 60 ? 'a minute'
-  : `${RATE_LIMIT_WINDOW_SECONDS} seconds`
+export const RATE_LIMIT_WINDOW: string = 'a minute'
 /** Default of `RATE_LIMIT`: requests in a window (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
 /** Default of `LOGIN_LIMIT`: logins in a window (contract §8.5). */

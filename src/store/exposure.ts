@@ -64,15 +64,15 @@ export class Exposure {
 /** `equal`: from another entry that has, or had, the same password. */
 export type How = 'set' | 'read' | 'equal'
 
-/** An operator without an account name has an empty text. */
-export type KnowerRow = { readonly how: How } & (
+/** Somebody who knows the present password of an entry. An operator without an account name has an empty text. */
+export type KnownBy = { readonly how: How } & (
   | { readonly user: { readonly id: number, readonly email: string, readonly name: string }, readonly removed?: true }
   | { readonly operator: string }
   | { readonly host: true }
 )
 
-/** `unrecordedBefore`, ISO 8601: who was told before may be unknown. */
-export interface WhoKnows { readonly knows: readonly KnowerRow[], readonly unrecordedBefore?: string | undefined }
+/** Who knows the present password of an entry; before `unrecordedBefore` (ISO 8601), others may have read it. */
+export interface Knowing { readonly knows: readonly KnownBy[], readonly unrecordedBefore?: string | undefined }
 
 /**
  * Who knows the password of an entry, whoever set it first. `equals`: ids of the entries that have the same password;
@@ -103,7 +103,7 @@ export function unrecordedBeforeMs(
 }
 
 /** As `knowersOf`. */
-export function whoKnows(state: State, id: number, equals?: Iterable<number>): WhoKnows {
+export function whoKnows(state: State, id: number, equals?: Iterable<number>): Knowing {
   const ms = unrecordedBeforeMs(state, id, equals)
   return {
     knows: [...knowersOf(state, id, equals)].map(([knower, how]) => rowOf(state, knower, how)),
@@ -111,7 +111,7 @@ export function whoKnows(state: State, id: number, equals?: Iterable<number>): W
   }
 }
 
-function rowOf({ users }: State, knower: Knower, how: How): KnowerRow {
+function rowOf({ users }: State, knower: Knower, how: How): KnownBy {
   if (typeof knower !== 'number') {
     return knower === HOST ? { host: true, how } : { operator: knower.slice('operator:'.length), how }
   }
