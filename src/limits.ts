@@ -95,7 +95,7 @@ export const TOKEN_SWEEP_MS: number = 60_000
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
 /** Pairs of client and e-mail address in a generation. */
 export const MAX_LOGIN_PAIRS: number = 5_000
-/** Pairs of client address and user that have shown a valid token; above: the one seen longest ago goes. */
+/** Pairs of client address and user that have shown a valid token; above: half of them go, those seen longest ago. */
 export const MAX_KNOWN_PAIRS: number = 10_000
 /** Of a user, with the right password, in the time below; then: all codes are refused for as long. */
 export const MAX_WRONG_CODES: number = 20

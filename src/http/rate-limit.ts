@@ -1,6 +1,6 @@
 /** The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not count. */
 import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS } from '../limits.ts'
-import { RecentMap } from './recent-map.ts'
+import { RecentMap } from '../store/recent-map.ts'
 
 const WINDOW_SECONDS = RATE_LIMIT_WINDOW_SECONDS
 

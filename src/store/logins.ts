@@ -1,6 +1,7 @@
 /** What logins need beside passwords: who is known from where, and the second factor (RFC 6238). */
 import { randomBytes } from 'node:crypto'
 import { MAX_KNOWN_PAIRS, MAX_WRONG_CODES, WRONG_CODES_MS } from '../limits.ts'
+import { RecentMap } from './recent-map.ts'
 import type { State } from './state.ts'
 import { base32Of, codeAt, otpIn, stepAt, type Otp } from './totp.ts'
 import type { User } from './users.ts'
@@ -45,20 +46,14 @@ export function stillVouched(user: User): (state: State) => User | undefined {
  * from honest people by anything else.
  */
 export class KnownPairs {
-  readonly #pairs = new Set<string>()
-  #newest = ''
+  readonly #pairs = new RecentMap<true>(MAX_KNOWN_PAIRS / 2, Infinity)
 
-  add(client: string, user: number): void {
-    const pair = `${user} ${client}`
-    if (pair === this.#newest) return
-    this.#newest = pair
-    this.#pairs.delete(pair)
-    if (this.#pairs.size >= MAX_KNOWN_PAIRS) for (const oldest of this.#pairs) { this.#pairs.delete(oldest); break }
-    this.#pairs.add(pair)
-  }
+  add(client: string, user: number): void { this.#pairs.use(`${user} ${client}`, 0, isKnown) }
 
-  has(client: string, user: number | undefined): boolean { return this.#pairs.has(`${user} ${client}`) }
+  has(client: string, user: number | undefined): boolean { return this.#pairs.peek(`${user} ${client}`) === true }
 }
+
+const isKnown = (): true => true
 
 const FACTOR_BYTES = 20
 const TOLERATED_STEPS = 1
