@@ -12,6 +12,7 @@ import { Failure, openService, type Log, type Options, type Service } from '../.
 import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { done } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
+import { until } from '../support/program.ts'
 import { ask, connectRaw, exchange, message } from '../support/raw.ts'
 import { atEnd, freshFolder, send } from '../support/service.ts'
 
@@ -661,7 +662,7 @@ test('if a host such as Koa answers by itself what it has handed over, the log s
   for (let n = 0; n < 2; n++) assert.equal((await fetch(`${url}/api/deletePassword/1`, { method: 'POST' })).status, 404)
   assert.equal((await service.getPassword(1))?.status, 0)
   const unanswered = /^request \S+ could not be answered: Error \[ERR_HTTP_HEADERS_SENT\]/
-  assert.equal(warnings.filter(line => unanswered.test(line)).length, 2, warnings.join())
+  await until('the log to say so of both', () => warnings.filter(line => unanswered.test(line)).length === 2)
 })
 
 test('a request that the host has destroyed ends, hinders no close and no other request, changes nothing', async t => {
