@@ -651,7 +651,7 @@ test('an object that the host has parsed is bounded as any other body, also if n
   assert.equal((await service.listPassword()).length, 2)
 })
 
-test('if a host such as Koa answers by itself what it has handed over, the log says what could not be answered', async t => {
+test('if a host such as Koa answers by itself, the log says what the service could not answer', async t => {
   const warnings: string[] = []
   const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
   const url = await serverOf(t, (request, response) => {
