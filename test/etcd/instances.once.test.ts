@@ -113,7 +113,9 @@ test('a prefix without a journal is refused, and named; init makes one', { skip:
   const why = /^there is no journal: etcd has no key \/pse\.key; if ETCD_PREFIX is right, the command init makes/
   await assert.rejects(startService(t, flags), failure('journal-missing', why))
   const at = `--journal etcd --etcd-endpoints ${endpoints} --etcd-prefix /pse`
-  await refused(flags['data']!, `journal verify ${at}`, 1, /etcd has no key \/pse\.key/)
+  for (const words of ['journal verify', 'user add a@x --password-stdin']) {
+    await refused(flags['data']!, `${words} ${at}`, 1, /etcd has no key \/pse\.key/, 'a long password')
+  }
   for (const what of ['made, empty', 'found, 0 records']) {
     assert.match(await done(flags['data']!, `init ${at}`), new RegExp(`^journal +/pse \\(${what}\\)\n`))
   }

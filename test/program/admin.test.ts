@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
-  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
   writeFileSync
 } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
@@ -533,6 +533,10 @@ test('the first user of a new folder needs no init outside production, and the f
   const { code, error } = await add({})
   assert.deepEqual([code, error], [0, `new, empty store in ${folder}\n`])
   assert.match(await done(folder, 'user list'), /a@x/)
+  rmSync(join(folder, 'journal.jsonl'))
+  const lost = await add({})
+  assert.deepEqual([lost.code, /though its key .* is there/.test(lost.error)], [1, true], lost.error)
+  assert.ok(!existsSync(join(folder, 'journal.jsonl')), 'beside the key of a journal that is gone it makes none')
 })
 
 test('of several `init` at once one says that it made the journal, and the others that they found it', async t => {
