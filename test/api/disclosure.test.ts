@@ -8,6 +8,7 @@ import { disclosed, markRecording } from '../../src/store/disclosure.ts'
 import type { Tells } from '../../src/store/knowledge.ts'
 import { breakDisk, holdAppend } from '../support/disk-faults.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
+import { until } from '../support/program.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 
@@ -66,6 +67,38 @@ test('an update tells the password that it leaves as it is, and one that changes
     await ana('POST', 'createPassword', FIELDS)
     const { status, json } = await bea('POST', 'updatePassword/1', body)
     assert.deepEqual([status, json.password.password, knows(1), told().length], [200, 'P1', [1, 2], 1])
+  }
+})
+
+/** User and body of updates of an entry with the password P1; what each is answered, and who knows it then. */
+const TOGETHER: readonly (readonly [
+  updates: readonly (readonly ['ana' | 'bea', object])[], passwords: readonly string[], knowers: readonly number[]
+])[] = [
+  [[['bea', { usuario: 'v' }], ['ana', { password: 'P2' }]], ['P1', 'P2'], [1]],
+  [[['ana', { password: 'P2' }], ['bea', { usuario: 'v' }]], ['P2', 'P2'], [1, 2]],
+  [[['bea', { usuario: 'v' }], ['ana', { password: 'P2' }], ['bea', { usuario: 'w' }]], ['P1', 'P2', 'P2'], [1, 2]],
+  [[['bea', {}], ['ana', { password: 'P2' }], ['bea', {}]], ['P1', 'P2', 'P2'], [1, 2]]
+]
+
+test('updates that share a write are each made once, and tell the password that they are answered with', async t => {
+  for (const [updates, passwords, knowers] of TOGETHER) {
+    const { ana, bea, knows, started } = await team(t)
+    for (let n = 0; n < 2; n++) await ana('POST', 'createPassword', FIELDS)
+    const { reached, release } = holdAppend(t)
+    const held = ana('POST', 'updatePassword/2', { usuario: 'held' })
+    await reached
+    const answers: Promise<RawAnswer>[] = []
+    for (const [who, body] of updates) {
+      answers.push({ ana, bea }[who]('POST', 'updatePassword/1', body))
+      await until('it waits', () => started.service.store.status().waiting === answers.length)
+    }
+    release()
+    await held
+    const what = JSON.stringify(updates)
+    assert.deepEqual((await Promise.all(answers)).map(({ json }) => json.password.password), passwords, what)
+    assert.deepEqual(knows(1), knowers, what)
+    const made = recordsOf(started).filter(({ type }) => type === 'entry.updated')
+    assert.equal(made.length, 1 + updates.filter(([, body]) => Object.keys(body).length > 0).length, what)
   }
 })
 

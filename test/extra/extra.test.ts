@@ -4,14 +4,18 @@ import test, { type TestContext } from 'node:test'
 import type { DurableJournal } from '../../src/journal/journal.ts'
 import { historyRoutes } from '../../src/parts/extra/history-routes.ts'
 import { historyReader, type Change } from '../../src/parts/extra/history.ts'
+import { knowledgeRoute } from '../../src/parts/extra/knowledge-route.ts'
+import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { forOperator } from '../../src/parts/operator/socket/operator-changes.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
-import { freshStore } from '../support/stores.ts'
+import { freshStore, memoryStore } from '../support/stores.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
 import { send, startService, within, type Started } from '../support/service.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
+import { EqualPasswords } from '../../src/store/equal-passwords.ts'
+import { Exposure } from '../../src/store/exposure.ts'
 
 const ROUTES = [
   ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
@@ -141,6 +145,17 @@ test('a former value is not answered to whom its entry goes out of sight while i
   assert.equal((await looking).status, 404)
 })
 
+test('who knows an entry is not answered if it is purged while passwords are compared', async () => {
+  const store = memoryStore()
+  await importEntries(store, Array.from({ length: 100 * LIST_PAGE_ENTRIES }, (_, i) =>
+    ({ sistema: 's', usuario: 'u', password: `${i}`, status: 1 } as const)))
+  const equals = new EqualPasswords(store.state.entries, new Exposure(store.state, new Map()))
+  const { handle } = knowledgeRoute(store, equals, () => true)
+  const [looking, other] = [1, 2].map(id => handle({ id } as never))
+  store.state.apply({ seq: 0, time: store.state.recorded, type: 'entry.purged', by: null, data: { id: 1 } })
+  assert.deepEqual([(await looking)!.status, (await other)!.status], [404, 200])
+})
+
 test('each asks for an ability of its own, and counts against the rate limit', async t => {
   const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '0' }) // 0: none
   await createEntry(started.service.store, { sistema: 's', usuario: 'u', password: 'p' }, null)
@@ -232,6 +247,22 @@ test('the deleted entries are as many as a mebibyte takes, and at least one; old
   await createEntry(store, { ...fields, sistema: 'x'.repeat(2_000_000) }, null)
   await deleteEntry(store, 31, null)
   assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.length, 1)
+})
+
+test('deleted entries at the edges of pages are listed, also behind pages that have none', async t => {
+  const { url, service: { store } } = await startService(t, { 'extra-routes': 'on' })
+  const last = 6 * LIST_PAGE_ENTRIES
+  const deleted = [1, LIST_PAGE_ENTRIES, LIST_PAGE_ENTRIES + 1, 3 * LIST_PAGE_ENTRIES, last]
+  await importEntries(store, Array.from({ length: last }, (_, i) =>
+    ({ sistema: 's', usuario: 'u', password: 'p', status: deleted.includes(i + 1) ? 0 : 1 } as const)))
+  const idsOf = async (path: string): Promise<readonly number[]> =>
+    (await send(url, 'GET', `/api/deletedPasswords${path}`)).json.passwords.map(({ id }: { id: number }) => id)
+  assert.deepEqual(await idsOf(''), deleted.toReversed())
+  for (let i = 0; i < deleted.length; i++) {
+    for (const id of [deleted[i]!, deleted[i]! + 1].filter(id => id <= last)) {
+      assert.deepEqual(await idsOf(`/${id}`), deleted.filter(one => one < id).toReversed(), `below ${id}`)
+    }
+  }
 })
 
 test('a history has so many changes, so much text and so much time; of a longer journal there is none', async t => {

@@ -74,6 +74,31 @@ test('who may read all passwords learns how many others are the same, and nobody
   }
 })
 
+test('exposed is shown to callers who may ask who knows a password, whatever groups they have', async t => {
+  const users = { [ANA]: ['*'], 'bea@example.org': ['password:read'] }
+  const { url, service: { store, accounts } } = await startProtected(t, FLAGS, users)
+  for (const grupo of ['a', 'b']) await createEntry(store, fields('same', { grupo }), null)
+  const { token: beas } = (await accounts!.issue('bea@example.org', undefined, undefined))!
+  assert.equal((await listed(url, beas, undefined, '/api/getPassword/1')).status, 200)
+  await accounts!.removeUser('bea@example.org')
+  const rows: readonly (readonly [
+    abilities: readonly string[], groups: readonly string[] | undefined, shown: readonly (readonly unknown[])[]
+  ])[] = [
+    [['entry:list'], undefined, [[1], [2]]], [['password:read'], undefined, [[1, 1], [2, 1]]],
+    [['entry:list', 'entry:knowledge'], undefined, [[1, undefined, 1], [2]]],
+    [['*'], undefined, [[1, 1, 1], [2, 1, 1]]], [['entry:list'], ['a'], [[1]]], [['password:read'], ['a'], [[1]]],
+    [['entry:list', 'entry:knowledge'], ['a'], [[1, undefined, 1]]], [['*'], ['a', 'b'], [[1, undefined, 1], [2]]],
+    [['password:read'], ['a', 'b'], [[1], [2]]], [['*'], ['b'], [[2]]], [['*'], [], []]
+  ]
+  for (const [abilities, groups, shown] of rows) {
+    const { token } = (await accounts!.issue(ANA, abilities, undefined, undefined, groups))!
+    const found = JSON.parse((await listed(url, token)).text)
+      .map(({ id, reused, exposed }: { id: number, reused?: number, exposed?: number }) => [id, reused, exposed])
+    const wanted = shown.map(([id, reused, exposed]) => [id, reused, exposed])
+    assert.deepEqual(found, wanted, JSON.stringify([abilities, groups]))
+  }
+})
+
 test('ABILITIES can ask for another ability, and for exactly that', async t => {
   const { url, service } = await startProtected(t, { ...FLAGS, abilities: 'listEntries=x' },
     { [ANA]: ['password:read'], 'bea@example.org': ['x'] })
@@ -166,6 +191,18 @@ test('a second entry with a password, or the last but one, changes the count of 
     await updateEntry(store, id, { password }, null)
     assert.deepEqual(await counts(), shown, password)
   }
+})
+
+test('a list of more pages than are made at once is whole, and counts equal passwords on each of them', async () => {
+  const store = memoryStore()
+  const pages = 3 * 64
+  const shared = Array.from({ length: pages }, (_, page) => page * LIST_PAGE_ENTRIES + 1)
+  await importEntries(store, Array.from({ length: pages * LIST_PAGE_ENTRIES }, (_, i) =>
+    ({ ...fields(i % LIST_PAGE_ENTRIES === 0 ? 'the same' : `${i}`), status: 1 as const })))
+  const rows = JSON.parse((await listOf(store)('reused')).bytes.toString())
+  assert.equal(rows.length, pages * LIST_PAGE_ENTRIES)
+  assert.deepEqual(rows.filter(({ reused }: { reused?: number }) => reused === pages - 1)
+    .map(({ id }: { id: number }) => id), shared)
 })
 
 test('whatever changes, both forms are what a look at every entry gives', async t => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { Accounts } from '../../src/store/accounts.ts'
+import type { Issued } from '../../src/store/listed.ts'
 import { tokenId } from '../../src/store/users.ts'
 import { PasswordHasher } from '../../src/store/passwords.ts'
 import { checkState } from '../support/check.ts'
@@ -84,6 +85,21 @@ for (const [what, change] of [
     assert.deepEqual([store.state.entries.size, store.state.entries.get(1)], [1, { id: 1, ...entry, status: 1 }])
   })
 }
+
+test('an expired token is shown to nobody, and counts as none of the tokens that a user may have', async () => {
+  const { world, store } = await withAna()
+  const accounts = new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs,
+    tokensPerUser: 2, warn: assert.fail })
+  const login = (ttlMinutes?: number): Promise<Issued | undefined> =>
+    accounts.login({ email: ANA, password: PASSWORD, client: '' }, ttlMinutes)
+  await login(1)
+  const kept = accounts.session((await login())!.token)!
+  assert.deepEqual([accounts.tokens().length, accounts.sessions(kept).length], [2, 2])
+  world.nowMs += MINUTE_MS
+  assert.deepEqual([accounts.tokens().length, accounts.sessions(kept).map(({ id }) => id)], [1, [tokenId(kept.hash)]])
+  await login()
+  assert.deepEqual(accounts.sessions(kept).map(({ current }) => current), [true, false], 'no other has ended')
+})
 
 test('an expired token is in memory until the sweep, and then gone', async () => {
   const { world, store } = await withAna()

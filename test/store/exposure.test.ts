@@ -41,8 +41,14 @@ async function counting(): Promise<Counting> {
   })
   return {
     store, tell, equals,
-    exposed: async (form = 'exposed') => JSON.parse((await list(form)).bytes.toString())
-      .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]]),
+    exposed: async (form = 'exposed') => {
+      const rows = JSON.parse((await list(form)).bytes.toString())
+        .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]])
+      if (form === 'reused exposed') {
+        assert.deepEqual([...exposedEntries(state, ABILITIES)], rows, 'the operator is shown the same')
+      }
+      return rows
+    },
     tag: async form => (await list(form)).tag
   }
 }
@@ -120,6 +126,27 @@ test('who knew a password that an entry had between two lists counts, too', asyn
   await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'a' }, session)
   await updateEntry(store, 2, { password: 'another' }, session)
   assert.deepEqual(await exposed('reused exposed'), [[1, 1]])
+})
+
+test('whoever becomes an outsider counts, by whatever change: a user who is added, changed or removed', async () => {
+  const { store, exposed, tell } = await counting()
+  const { accounts } = store
+  for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
+  const both = async (): Promise<unknown> => [await exposed('reused exposed'), await exposed()]
+  assert.deepEqual(await both(), [[], []])
+  await accounts.addUser('dora@x.org', 'dora', ['password:read'], PASSWORD, ['a'])
+  await tell(4, 1)
+  assert.deepEqual(await both(), [[[2, 1]], []], 'added since the list before')
+  await accounts.changeUser('dora@x.org', undefined, undefined, ['b'])
+  assert.deepEqual(await both(), [[[1, 1]], [[1, 1]]])
+  await accounts.changeUser('dora@x.org', undefined, undefined, ['a', 'b'])
+  assert.deepEqual(await both(), [[], []])
+  await accounts.changeUser('dora@x.org', undefined, ['password:create'])
+  assert.deepEqual(await both(), [[[1, 1], [2, 1]], [[1, 1]]])
+  await accounts.changeUser('dora@x.org', undefined, ['password:read'])
+  assert.deepEqual(await both(), [[], []])
+  await accounts.removeUser('dora@x.org')
+  assert.deepEqual(await both(), [[[1, 1], [2, 1]], [[1, 1]]])
 })
 
 test('what was read unrecorded from an entry with the same password is said of the other one', async () => {

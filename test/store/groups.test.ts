@@ -61,6 +61,15 @@ test('names that differ only in case are one: the first spelling stands for entr
   assert.equal((await createEntry(world.open(), { ...FIELDS, grupo: 'ops' }, null)).grupo, 'Ops', 'after a restart')
 })
 
+test('letters that have several lower cases are one name, too', async () => {
+  const store = new World().open()
+  for (const [first, ...others] of [['Straße', 'STRASSE', 'strasse'], ['ΟΔΟΣ', 'οδος', 'οδοσ'], ['ﬁle', 'FILE']]) {
+    const found = []
+    for (const grupo of [first!, ...others]) found.push((await createEntry(store, { ...FIELDS, grupo }, null)).grupo)
+    assert.deepEqual(new Set(found), new Set([first]))
+  }
+})
+
 test('spellings of a new group in one import are one', async () => {
   const store = new World().open()
   await importEntries(store, ['Ops', 'OPS', 'Web', 'ops'].map(grupo => ({ ...FIELDS, grupo, status: 1 as const })))

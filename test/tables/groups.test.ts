@@ -173,7 +173,7 @@ test('whatever else is right or wrong with a request, an entry out of sight is a
 test('two callers with the same groups in another order, and others between them, get what is theirs', async t => {
   const service = await started(t)
   const rows = [[['a', 'b'], [1, 2]], [['b'], [2]], [['b', 'a'], [1, 2]], [['c'], [7]], [undefined, [1, 2, 3, 7]],
-    [[], []]] as const
+    [[], []], [['a', 'bc'], [1]], [['ab', 'c'], [7]], [['abc'], []]] as const
   const tokens = await Promise.all(rows.map(([groups]) => tokenFor(service, groups)))
   for (let round = 0; round < 3; round++) {
     for (const path of ['/api/listPassword', '/api/listEntries']) {
