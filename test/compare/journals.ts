@@ -15,6 +15,7 @@ import type { Program } from '../support/program.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { freshFolder, Steps } from '../support/service.ts'
 import { Build, fromCommandLine } from './programs.ts'
+import { Verdicts } from './verdicts.ts'
 
 const FLAGS = { auth: 'bearer', 'login-limit': '0', page: 'off', 'extra-routes': 'on' }
 const PASSWORDS = ['correct horse battery staple', 'battery staple horse correct']
@@ -61,15 +62,7 @@ const REFUSAL = new RegExp(/^error: the journal was written by a newer version: 
   /this version does not know .*; nothing is damaged: run that version/.source, 'm')
 const REFUSED = 'the old program refuses what only the new one writes, and changes nothing'
 
-let comparisons = 0
-const expected = new Map<string, number>()
-const expect = (why: string): void => { expected.set(why, (expected.get(why) ?? 0) + 1) }
-const faults = new Map<string, { count: number, readonly example: string }>()
-const note = (what: string, example: string): void => {
-  const known = faults.get(what)
-  if (known === undefined) faults.set(what, { count: 1, example })
-  else known.count++
-}
+const verdicts = new Verdicts()
 
 function isMeant(key: string, one: string, other: string): boolean {
   const row = EXPECTED.find(({ of }) => of.test(key))
@@ -79,7 +72,7 @@ function isMeant(key: string, one: string, other: string): boolean {
     return status + JSON.stringify(row.commonOf(JSON.parse(json)))
   }
   if (common(one) !== common(other)) return false
-  expect(row.why)
+  verdicts.meant(row.why)
   return true
 }
 
@@ -248,8 +241,9 @@ async function isNewer(life: Life): Promise<boolean> {
   } catch (error) {
     if (!REFUSAL.test((error as Error).message)) throw error
     const [before, after] = [life.folder, copy].map(one => readFileSync(join(one, 'journal.jsonl')))
-    if (!before!.equals(after!)) note('the old program has changed what it refuses', life.said.slice(-12).join('; '))
-    expect(REFUSED)
+    const said = life.said.slice(-12).join('; ')
+    if (!before!.equals(after!)) verdicts.fault('the old program has changed what it refuses', said)
+    verdicts.meant(REFUSED)
     return true
   } finally {
     await scope.end()
@@ -259,14 +253,14 @@ async function isNewer(life: Life): Promise<boolean> {
 function hold(what: string, life: Life, a: Record<string, string>, b: Record<string, string>): void {
   for (const key of Object.keys(a)) {
     if (!(key in b) && !('refused' in b)) continue
-    comparisons++
+    verdicts.comparisons++
     const [one, other] = [a[key]!, b[key] ?? b['refused'] ?? '']
     if (one === other || isMeant(key, one, other)) continue
     let at = 0
     while (one[at] === other[at]) at++
     at = Math.max(0, at - 60)
-    note(`${what}: ${key.replace(/\d+/g, 'N')}`, `${key}\n  of ${one.slice(at, at + 300)}\n  by ${other.slice(at, at +
-      300)}\n  after ${life.said.slice(-12).join('; ')}`)
+    verdicts.fault(`${what}: ${key.replace(/\d+/g, 'N')}`, `${key}\n  of ${one.slice(at, at + 300)}\n  by ${
+      other.slice(at, at + 300)}\n  after ${life.said.slice(-12).join('; ')}`)
   }
 }
 
@@ -304,7 +298,7 @@ async function live(random: Random): Promise<void> {
       await torn(life, random)
     }
   } catch (error) {
-    note(`life: ${(error as Error).message.slice(0, 60)}`,
+    verdicts.fault(`life: ${(error as Error).message.slice(0, 60)}`,
       `${(error as Error).stack}\n  after ${life.said.slice(-12).join('; ')}`)
   }
   await scope.end()
@@ -333,9 +327,6 @@ console.log(`--count ${count} --seed ${seed}`)
 const random = seeded(seed)
 for (let lives = 1; lives <= count; lives++) {
   await live(seeded(random.int(2 ** 32)))
-  console.log(`${lives} lives, ${comparisons} comparisons, ${faults.size} kinds of fault`)
+  console.log(`${lives} lives, ${verdicts.comparisons} comparisons, ${verdicts.faults} kinds of fault`)
 }
-for (const [why, times] of expected) console.log(`meant, ${times} times: ${why}`)
-for (const [what, { count: times, example }] of faults) console.log(`\nfault, ${times} times: ${what}\n  ${example}`)
-console.log(faults.size === 0 ? 'verdict: every difference is meant' : `verdict: ${faults.size} kinds of fault`)
-process.exitCode = faults.size === 0 ? 0 : 1
+verdicts.end()

@@ -35,10 +35,14 @@ const METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE', 'TR
 const ROUTES = [
   '/api/listPassword', '/api/getPassword/{id}', '/api/createPassword', '/api/updatePassword/{id}',
   '/api/deletePassword/{id}', '/api/login', '/api/logout', '/api/deletedPasswords', '/api/deletedPasswords/{id}',
-  '/api/restorePassword/{id}', '/api/historyPassword/{id}', '/api/changeOwnPassword'
+  '/api/restorePassword/{id}', '/api/historyPassword/{id}', '/api/changeOwnPassword', '/api/listEntries',
+  '/api/whoKnows/{id}', '/api/formerPassword/{id}/1', '/api/oneTimeCode/{id}', '/api/ownSessions',
+  '/api/endOwnSessions', '/api/proxyLogin'
 ]
+const TAKES_BODY = /(create|update|delete|restore|change)\w*Password|log(in|out)|endOwn|proxyLogin/
 const OTHER_PATHS = [
-  '/', '/web/', '/web/nope.js', '/web/common.txt', '/web/../api/listPassword', '/healthz', '/metrics', '/openapi.json',
+  '/', '/web/', '/web/nope.js', '/web/common.txt', '/web/../api/listPassword', '/healthz', '/livez', '/metrics',
+  '/openapi.json',
   '/api',
   '/api/', '/api/nope', '/nope', '//', '//api/listPassword', '/API/listPassword', '/api/listPassword/',
   '/api/getPassword', '/api/getPassword/', '/api/getPassword/1/2', '/api/list%50assword', '/apis', '*',
@@ -52,7 +56,8 @@ const IDS = [
 const FIELDS = [
   'Accept: application/json', 'Accept: text/html', 'Accept-Encoding: gzip, br', 'Connection: close',
   'Connection: keep-alive', 'Cookie: a=b', 'X-Operator: ana', 'Upgrade: h2c', 'Connection: Upgrade', 'TE: trailers',
-  'If-None-Match: *', 'If-None-Match: "a"', 'Range: bytes=0-1', 'X-Http-Method-Override: DELETE',
+  'If-None-Match: *', 'If-None-Match: "a"', 'If-None-Match: {{tag 1}}', 'Range: bytes=0-1',
+  'X-Http-Method-Override: DELETE',
   'Referer: http://evil.example/',
   ...['*', '"a"', '{{tag 1}}', '{{old 1}}', '{{tag 2}}, "b"', '"b",{{old 2}}', 'W/{{tag 1}}', '', '"a', '"a",*',
     '"a b"']
@@ -67,6 +72,7 @@ const FIELDS = [
   ...['10.0.0.1', '10.0.0.1, 127.0.0.1', 'unknown', '::1', '', '[2001:db8::1]:80', '10.0.0.1:99'].map(who =>
     `X-Forwarded-For: ${who}`),
   ...['https', 'http', 'HTTPS', 'https, http'].map(scheme => `X-Forwarded-Proto: ${scheme}`),
+  'Forwarded: for=10.0.0.1', 'Via: 1.1 proxy', 'X-Real-IP: 10.0.0.1', 'X-Forwarded-Host: vault.example',
   'Access-Control-Request-Method: POST', 'Access-Control-Request-Headers: if-match', 'Authorization: Bearer pes_nobody',
   'Authorization: Basic YTpi', 'Authorization: bearer', 'Expect: 100-continue', 'Expect: nothing', 'A: b',
   `B: ${'x'.repeat(3_000)}`
@@ -92,6 +98,10 @@ const BODIES: readonly (string | Buffer)[] = [
   Buffer.from('{"password":"\xed\xa0\x80"}', 'latin1'), Buffer.from('{}', 'utf16le'), '{\r\n"password":\n\n1}',
   `{${Array.from({ length: 10_001 }, (_, i) => `"${i.toString(36)}":1`).join()}}`, '{"999":1}',
   `[${'1,'.repeat(2_000)}1]`
+]
+const OWN_BODIES = [
+  '{"password":"wrong","newPassword":"another long sentence"}', '{"password":"a","newPassword":"short"}',
+  '{"password":"a","newPassword":"password password"}', '{"session":"others"}', '{"session":"nobody"}', '{"session":1}'
 ]
 const EMAILS = ['ana@example.org', 'ANA@example.org', 'leo@example.org', 'nobody@example.org', 'ana', '',
   `${'a'.repeat(260)}@b.c`]
@@ -129,14 +139,14 @@ function some(random: Random, sort: Sort): string[] {
 /** One request, most of them with a body where the route takes one; not where it has to follow others. */
 function request(random: Random, sort: Sort): { bytes: Buffer, line: string } {
   const target = path(random, sort)
-  const isPost = /(create|update|delete|restore|change)\w*Password|log(in|out)/.test(target)
+  const isPost = TAKES_BODY.test(target)
   const method = random.next() < 0.85 ? (isPost ? 'POST' : 'GET') : random.pick(METHODS)
   const fields = some(random, sort)
   const hasBody = isPost ? random.next() < 0.85 : random.next() < 0.05
   if (!hasBody) return { bytes: message(method, target, undefined, fields), line: `${method} ${target}` }
   const bytes = /log(in|out)/.test(target)
     ? text({ email: random.pick(EMAILS), password: random.pick(['wrong', '', 'correct horse battery staple']) })
-    : body(random, sort.maxBody ?? 65_536)
+    : /Own/.test(target) ? random.pick(OWN_BODIES) : body(random, sort.maxBody ?? 65_536)
   if (random.next() < 0.15) fields.push(`Content-Type: ${random.pick(TYPES)}`)
   if (random.next() < 0.03) fields.push(`Content-Encoding: ${random.pick(['gzip', 'identity', 'br'])}`)
   return { bytes: message(method, target, bytes, fields), line: `${method} ${target}` }
@@ -163,7 +173,7 @@ export function* tables(sort: Sort): Generator<Script> {
   for (const id of IDS) {
     for (const route of ROUTES.filter(one => one.includes('{id}'))) {
       const [target, method] = [route.replace('{id}', Buffer.from(id).toString('latin1')),
-        /get|deletedP|history/.test(route) ? 'GET' : 'POST']
+        /get|deletedP|history|whoKnows|former|oneTime/.test(route) ? 'GET' : 'POST']
       yield plain(`id: ${route}`, `${method} ${target}`, message(method, target, undefined, own))
     }
   }
@@ -181,6 +191,22 @@ export function* tables(sort: Sort): Generator<Script> {
   for (const value of VALUES) for (const target of ['/api/createPassword', '/api/updatePassword/2']) {
     yield plain(`value: ${value}`, `POST ${target}`, message('POST', target,
       `{"password":"p","sistema":"s","usuario":${value}}`, own))
+  }
+  // Alone, so that they change nothing that an older version has, too.
+  for (const value of [...VALUES, '"a,b"', '"JBSWY3DPEHPK3PXP"', '"otpauth://totp/a?secret=JBSWY3DPEHPK3PXP"']) {
+    for (const name of ['url', 'notas', 'grupo', 'otp']) {
+      yield plain(`value of ${name}: ${value}`, 'POST /api/updatePassword/3', message('POST', '/api/updatePassword/3',
+        `{"${name}":${value}}`, own))
+    }
+  }
+  for (const target of ['/api/listPassword', '/api/listEntries', '/api/getPassword/3', '/api/oneTimeCode/3',
+    '/api/historyPassword/3', '/api/deletedPasswords', '/api/whoKnows/3']) {
+    yield plain(`after values: ${target}`, `GET ${target}`, message('GET', target, undefined, own))
+  }
+  for (const one of OWN_BODIES) for (const target of ['/api/changeOwnPassword', '/api/endOwnSessions']) {
+    for (const fields of [own, ['Authorization: Bearer {{token}}'], []]) {
+      yield plain(`own: ${target} ${one}`, `POST ${target}`, message('POST', target, one, fields))
+    }
   }
   for (const type of TYPES) {
     yield plain(`type: ${type}`, 'POST /api/updatePassword/2',

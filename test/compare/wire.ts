@@ -1,7 +1,8 @@
 /**
  * Compares two builds of the program over the wire: both are given the same connections, and every difference in what
- * they say is reported, by kinds, with one example each. What may differ is replaced before: `Date`, tags, tokens, ids
- * of failures, times; but a tag must mean the same bytes, and a token must work.
+ * they say is judged. `MEANT` has the differences that are meant, each with the sentence of CHANGELOG.md that tells it;
+ * every other one is a fault, told by kinds with one example each: then the exit code is 1. What comes by chance is
+ * replaced before: `Date`, tags, tokens, ids of failures, times; but a tag must mean the same bytes, and a token work.
  *
  *     node --import tsx test/compare/wire.ts OLD_DIST NEW_DIST [--count N] [--seed S] [--only NAME] [--every N]
  *
@@ -13,17 +14,22 @@ import { cpSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
+import { gunzipSync } from 'node:zlib'
 import { certificateFiles } from '../support/certificate.ts'
 import { type Program } from '../support/program.ts'
 import { seeded } from '../support/random.ts'
 import { message, parseAnswer, type RawAnswer } from '../support/raw.ts'
 import { freshFolder, Steps } from '../support/service.ts'
 import { Build, fromCommandLine } from './programs.ts'
+import { judge, MEANT, type Shown } from './meant.ts'
 import { script, tables, type Script, type Sort } from './requests.ts'
+import { assertInChangelog, Verdicts } from './verdicts.ts'
 
 const PASSWORD = 'correct horse battery staple'
 /** How long nothing may come before a connection counts as one that stands still. */
 const STILL_MS = 1_500
+/** The same where a password is hashed. */
+const STILL_HASHING_MS = 15_000
 
 interface Configuration {
   readonly flags: Record<string, string>
@@ -171,12 +177,13 @@ class Side {
     socket.on('error', () => {})
     socket.on('end', () => { isOver = true; wake() })
     socket.on('close', () => { isOver = true; wake() })
+    const stillMs = requests.some(line => /\/(login|changeOwnPassword)/.test(line)) ? STILL_HASHING_MS : STILL_MS
     const until = async (holds: () => boolean): Promise<boolean> => {
-      const endMs = performance.now() + STILL_MS
+      const endMs = performance.now() + stillMs
       while (!holds() && !isOver && problem === '') {
         if (performance.now() > endMs) return false
         await new Promise<void>(resolve => {
-          const timer = setTimeout(resolve, STILL_MS)
+          const timer = setTimeout(resolve, stillMs)
           wake = () => { clearTimeout(timer); resolve() }
         })
       }
@@ -229,12 +236,13 @@ class Side {
 }
 
 /** What of an answer is compared. */
-function shown(answer: RawAnswer): Record<string, string> {
+function shown(answer: RawAnswer): Shown {
   const { status, line, headers, body } = answer
   const fields: Record<string, string> = { status: line }
   for (const [name, value = ''] of Object.entries(headers)) fields[name] = normalized(name, value, answer)
-  const isText = headers['content-encoding'] === undefined && (headers['content-type'] ?? '').includes('json')
-  const text = isText || status < 200 ? answer.text : body.toString('latin1')
+  const isJson = (headers['content-type'] ?? '').includes('json')
+  const bytes = isJson && headers['content-encoding'] === 'gzip' && body.length > 0 ? gunzipSync(body) : body
+  const text = isJson || status < 200 ? bytes.toString() : bytes.toString('latin1')
   fields['body'] = text
     .replace(/"token":"pes_[A-Za-z0-9_-]+"/, '"token":"pes_…"')
     .replace(/"time":"[0-9T:.Z-]+"/g, '"time":"…"')
@@ -242,18 +250,19 @@ function shown(answer: RawAnswer): Record<string, string> {
   if (headers['content-type']?.startsWith('text/plain')) {
     fields['body'] = [...new Set(text.replace(/"[^"]*"/g, '""').replace(/ [0-9.e+-]+$/gm, '').split('\n'))].join('\n')
   }
-  if (fields['body'] !== text && fields['content-length'] !== undefined) fields['content-length'] = '…'
+  const isOther = fields['body'] !== text || bytes !== body
+  if (isOther && fields['content-length'] !== undefined) fields['content-length'] = '…'
   return fields
 }
 
-function normalized(name: string, value: string, { headers }: RawAnswer): string {
+function normalized(name: string, value: string, { status, headers }: RawAnswer): string {
   if (name === 'date') return Number.isNaN(Date.parse(value)) ? value : '…'
   if (name === 'x-request-id') return /^[0-9a-f-]{36}$/.test(value) ? '…' : value
   if (name === 'etag' && headers['content-type']?.includes('json') === true) {
     return /^"[A-Za-z0-9_-]{1,64}"$/.test(value) ? '"…"' : value
   }
   // The two windows have not begun in the same second.
-  if (name === 'retry-after' && headers['x-ratelimit-remaining'] === '0') return /^([1-9]|[1-5]\d|60)$/.test(value)
+  if (name === 'retry-after' && status === 429) return /^([1-9]|[1-5]\d|60)$/.test(value)
     ? '1 to 60' : value
   if (name === 'content-length' && headers['content-type']?.startsWith('text/plain')) return '…'
   return value
@@ -261,24 +270,34 @@ function normalized(name: string, value: string, { headers }: RawAnswer): string
 
 interface Difference { readonly what: string, readonly of: string, readonly by: string }
 
-function difference(a: Heard, b: Heard): Difference | undefined {
-  for (let i = 0; i < Math.max(a.answers.length, b.answers.length); i++) {
-    const [one, other] = [a.answers[i], b.answers[i]]
-    if (one === undefined || other === undefined) return { what: `answers ${a.answers.length}, ${b.answers.length}`,
-      of: one?.line ?? a.end, by: other?.line ?? b.end }
-    const [left, right] = [shown(one), shown(other)]
-    const names = new Set(['status', 'body', ...Object.keys(left), ...Object.keys(right)])
-    for (const name of [...names].filter(name => name !== 'content-length').concat('content-length')) {
-      if (left[name] !== right[name]) return { what: name, of: left[name] ?? 'none', by: right[name] ?? 'none' }
-    }
-  }
-  return a.end === b.end ? undefined : { what: 'connection', of: a.end, by: b.end }
-}
-
-interface Group { readonly example: string, count: number, readonly kinds: Set<string> }
-const groups = new Map<string, Group>()
 const brief = (text: string, length = 300): string => text.length > length
   ? `${text.slice(0, length)}… (${text.length})` : text
+
+/** Which request an answer is to; all that was sent, if that is no request. */
+function requestOf({ pieces, requests }: Script, finals: number): string {
+  const line = requests[finals] ?? '?'
+  if (!line.startsWith('?') && !line.endsWith('?')) return line
+  return pieces.map(one => Buffer.from(one).toString('latin1')).join('')
+}
+
+/** The first difference that is not meant, and why the others are. */
+function compared(a: Heard, b: Heard, sent: Script): { readonly fault?: Difference, readonly why: readonly string[] } {
+  const why: string[] = []
+  let finals = 0
+  for (let i = 0; i < Math.max(a.answers.length, b.answers.length); i++) {
+    const [one, other] = [a.answers[i], b.answers[i]]
+    if (one === undefined || other === undefined) return { why, fault: {
+      what: `answers ${a.answers.length}, ${b.answers.length}`, of: one?.line ?? a.end, by: other?.line ?? b.end } }
+    const [old, young] = [shown(one), shown(other)]
+    const verdict = judge(MEANT, requestOf(sent, finals), old, young)
+    why.push(...verdict.why)
+    if (verdict.isOther) return { why }
+    const [name] = verdict.left
+    if (name !== undefined) return { why, fault: { what: name, of: old[name] ?? 'none', by: young[name] ?? 'none' } }
+    if (one.status >= 200) finals++
+  }
+  return a.end === b.end ? { why } : { why, fault: { what: 'connection', of: a.end, by: b.end } }
+}
 
 const keyOf = ({ what, of, by }: Difference): string => {
   const [left, right] = what === 'body' ? bodiesFrom(of, by) : [of, by]
@@ -291,17 +310,14 @@ function bodiesFrom(of: string, by: string): readonly [string, string] {
   return [of.slice(at), by.slice(at)]
 }
 
+const verdicts = new Verdicts()
+
 function note(name: string, { kind, pieces }: Script, found: Difference): void {
   const { what, of, by } = found
   const [left, right] = what === 'body' ? bodiesFrom(of, by) : [of, by]
-  const key = keyOf(found)
-  const example = `[${name}] ${kind}\n    sent ${brief(JSON.stringify(Buffer.concat(pieces.map(one =>
-    Buffer.from(one))).toString('latin1')), 500)}\n    old  ${brief(left)}\n    new  ${brief(right)}`
-  if (!groups.has(key)) console.log(`\n${key}\n  ${example}`) // at once: a run that is cut off has told it
-  const group = groups.get(key) ?? { example, count: 0, kinds: new Set<string>() }
-  group.count++
-  group.kinds.add(name)
-  groups.set(key, group)
+  const sent = JSON.stringify(Buffer.concat(pieces.map(one => Buffer.from(one))).toString('latin1'))
+  verdicts.fault(keyOf(found), `[${name}] ${kind}\n    sent ${brief(sent, 500)}\n    old  ${brief(left)}\n    new  ${
+    brief(right)}`)
 }
 
 /** What a program holds, as far as clients can see it. */
@@ -310,6 +326,12 @@ async function stateOf(side: Side): Promise<string> {
   const heard = await side.hear({ kind: '', pieces: [message('GET', '/api/listPassword', undefined, fields)],
     requests: ['GET /api/listPassword'], from: '127.77.0.1' })
   return heard.answers[0]?.text ?? heard.end
+}
+
+/** Starts both again with the same entries, if they have others by now. */
+async function inStep(sides: readonly [Side, Side]): Promise<void> {
+  const [old, young] = await Promise.all(sides.map(stateOf))
+  if (old !== young) await Promise.all(sides.map(side => side.start()))
 }
 
 /** How often the old program has answered what, in a configuration: so that a table that reaches nothing is seen. */
@@ -321,7 +343,7 @@ async function compare(name: string, configuration: Configuration, random: Retur
   try {
     await Promise.all(sides.map(side => side.start()))
   } catch (error) {
-    groups.set(`start of ${name}`, { example: brief((error as Error).message), count: 1, kinds: new Set([name]) })
+    verdicts.fault(`start of ${name}`, brief((error as Error).message))
     return 0
   }
   statuses.clear()
@@ -333,20 +355,22 @@ async function compare(name: string, configuration: Configuration, random: Retur
     const client = Math.floor(done / 20)
     const from = configuration.countsClients === true ? `127.${1 + (client >> 14 & 63)}.${client >> 7 & 127}.${1 +
       (client & 127)}` : '127.0.0.1'
-    const [a, b] = await Promise.all(sides.map(side => side.hear({ ...one, from }).catch((error: Error) =>
-      ({ answers: [], end: error.message }))))
-    for (const { status } of a!.answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    const found = difference(a!, b!)
-    if (found === undefined) continue
-    const [left, right] = await Promise.all(sides.map(stateOf))
-    if (left !== right) await Promise.all(sides.map(side => side.start()))
-    if (groups.has(keyOf(found))) { note(name, one, found); continue }
+    const both = (): Promise<readonly [Heard, Heard]> => Promise.all([heardBy(sides[0]), heardBy(sides[1])])
+    const heardBy = (side: Side): Promise<Heard> => side.hear({ ...one, from })
+      .catch((error: Error) => ({ answers: [], end: error.message }))
+    const [a, b] = await both()
+    verdicts.comparisons++
+    for (const { status } of a.answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    const { fault, why } = compared(a, b, one)
+    for (const sentence of why) verdicts.meant(sentence)
+    if (fault === undefined && why.length === 0) continue
+    await inStep(sides)
+    if (fault === undefined) continue
+    if (verdicts.hasFault(keyOf(fault))) { note(name, one, fault); continue }
     // What comes by chance in one of them does not come again.
-    const [c, d] = await Promise.all(sides.map(side => side.hear({ ...one, from }).catch((error: Error) =>
-      ({ answers: [], end: error.message }))))
-    note(name, one, difference(c!, d!) === undefined ? { ...found, what: `not again: ${found.what}` } : found)
-    const [after, afterwards] = await Promise.all(sides.map(stateOf))
-    if (after !== afterwards) await Promise.all(sides.map(side => side.start()))
+    const again = compared(...await both(), one)
+    note(name, one, again.fault === undefined ? { ...fault, what: `not again: ${fault.what}` } : fault)
+    await inStep(sides)
   }
   for (const side of sides) {
     for (const one of side.wrong) note(name, { kind: 'tags', pieces: [], requests: [] },
@@ -356,23 +380,18 @@ async function compare(name: string, configuration: Configuration, random: Retur
   return done
 }
 
+assertInChangelog(MEANT.map(({ said, section = 'Client authors' }) => ({ said, section })))
 console.log(`--count ${count} --seed ${seed}`)
 const random = seeded(seed)
 const names = Object.keys(CONFIGURATIONS).filter(name => only === undefined || name.includes(only))
 const shares = names.reduce((sum, name) => sum + (CONFIGURATIONS[name]!.share ?? 1), 0)
-let total = 0
 for (const name of names) {
   const begunMs = performance.now()
   const done = await compare(name, CONFIGURATIONS[name]!, random,
     Math.ceil(count * (CONFIGURATIONS[name]!.share ?? 1) / shares))
-  total += done
   const seconds = ((performance.now() - begunMs) / 1000).toFixed(1)
   const counts = [...statuses].sort(([a], [b]) => a - b).map(([status, times]) => `${status}: ${times}`).join(', ')
-  console.log(`${name}: ${done} connections, ${seconds} s, ${groups.size} kinds of difference so far; ${counts}`)
+  console.log(`${name}: ${done} connections, ${seconds} s, ${verdicts.faults} kinds of fault so far; ${counts}`)
 }
 await scope.end()
-for (const [key, { example, count: times, kinds }] of [...groups].sort(([, a], [, b]) => b.count - a.count)) {
-  console.log(`\n${times} × ${key}\n  in ${[...kinds].join('; ')}\n  ${example}`)
-}
-console.log(`\n${total} connections, ${groups.size} kinds of difference`)
-process.exitCode = groups.size === 0 ? 0 : 1
+verdicts.end()

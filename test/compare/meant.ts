@@ -1,0 +1,171 @@
+/**
+ * The differences over the wire between version 1.1.0 and the tree before its last round that are meant. Each has the
+ * sentence of CHANGELOG.md that tells it to authors of clients.
+ */
+/** An answer as it is compared: `status` is the status line; header fields by lower-case names; `body`. */
+export interface Shown { readonly [name: string]: string | undefined }
+
+export interface Meant {
+  /** As CHANGELOG.md has it, in the section of the coming version. */
+  readonly said: string
+  /** Its heading; without one, the authors of clients are told. */
+  readonly section?: string
+  /** For which requests, by method and path; by all bytes if what was sent is no request. */
+  readonly of: RegExp
+  /** What both answers must have in common, by the old one and the new one. */
+  readonly commonOf?: (answer: Shown, isNew: boolean) => Shown
+  /** Whether the two answers are another for a reason: nothing behind them on the connection is compared. */
+  readonly isOther?: (old: Shown, young: Shown) => boolean
+}
+
+/** The names in which two answers differ. */
+export function differing(one: Shown, other: Shown): string[] {
+  return [...new Set(['status', 'body', ...Object.keys(one), ...Object.keys(other)])]
+    .filter(name => one[name] !== other[name])
+    .sort((a, b) => Number(a === 'content-length') - Number(b === 'content-length'))
+}
+
+/** What is left of the difference between two answers when all that is meant is taken away, and why that is meant. */
+export function judge(rows: readonly Meant[], request: string, old: Shown, young: Shown):
+{ readonly left: readonly string[], readonly why: readonly string[], readonly isOther: boolean } {
+  if (differing(old, young).length === 0) return { left: [], why: [], isOther: false }
+  const fitting = rows.filter(({ of }) => of.test(request))
+  const leftBy = (some: readonly Meant[]): string[] => {
+    const [one, other] = [false, true].map(isNew => some.reduce<Shown>((answer, { commonOf }) =>
+      commonOf?.(answer, isNew) ?? answer, isNew ? young : old))
+    return differing(one!, other!)
+  }
+  const left = leftBy(fitting)
+  if (left.length > 0) {
+    const reason = fitting.find(({ isOther }) => isOther?.(old, young))
+    if (reason !== undefined) return { left: [], why: [reason.said], isOther: true }
+  }
+  const needed = fitting.filter(one => leftBy(fitting.filter(other => other !== one)).length > left.length)
+  return { left, why: needed.map(({ said }) => said), isOther: false }
+}
+
+/** The answer with another body; its length is not compared any more. */
+function withBody(answer: Shown, body: string): Shown {
+  return answer['body'] === body ? answer : { ...withoutLength(answer), body }
+}
+
+/** For answers whose bodies have other lengths, also to a HEAD. */
+function withoutLength(answer: Shown): Shown {
+  return 'content-length' in answer ? { ...answer, 'content-length': '…' } : answer
+}
+
+/** Changes what a JSON body has; every other body stays. */
+function inJson(change: (json: any) => unknown): (answer: Shown) => Shown {
+  return answer => {
+    const { body = '', 'content-type': type = '' } = answer
+    if (!type.includes('json')) return answer
+    return withoutLength(body === '' ? answer : withBody(answer, JSON.stringify(change(JSON.parse(body)))))
+  }
+}
+
+const without = (...names: readonly string[]) => (answer: Shown): Shown =>
+  Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, names.includes(name) ? '…' : value]))
+
+const has = (code: number) => ({ status }: Shown): boolean => status?.split(' ')[1] === String(code)
+const isUnknownPath = has(404)
+const isNow = (...codes: readonly number[]) => (_old: Shown, young: Shown): boolean =>
+  codes.some(code => has(code)(young))
+
+const GROUP = /,"grupo":"(?:[^"\\]|\\.)*"/g
+
+const NETWORK = 'Operators: network, logs, installation'
+const OWN = /\/api\/changeOwnPassword/
+
+export const MEANT: readonly Meant[] = [
+  {
+    said: 'If a body is not valid JSON, `errors.body` names the byte, counted from 0, and no longer line and column.',
+    of: /^POST /,
+    commonOf: answer => withBody(answer, answer['body']!.replace(/\((line \d+, column \d+|at byte \d+)\)/, '(…)'))
+  },
+  {
+    said: '`GET /api/whoKnows/{id}` says who knows the present password of an entry.',
+    of: /\/api\/whoKnows/, isOther: isUnknownPath
+  },
+  {
+    said: '`GET /api/formerPassword/{id}/{version}` gives the values of one change.',
+    of: /\/api\/formerPassword/, isOther: isUnknownPath
+  },
+  {
+    said: '`GET /api/oneTimeCode/{id}` answers with the code of this moment.',
+    of: /\/api\/oneTimeCode/, isOther: isUnknownPath
+  },
+  { said: '`ownSessions` and `endOwnSessions` are new.', of: /\/api\/(o|endO)wnSessions/, isOther: isUnknownPath },
+  {
+    said: 'With tokens `changeOwnPassword` is always served, and needs no ability.',
+    of: OWN, isOther: old => has(404)(old) || has(403)(old)
+  },
+  { said: 'It takes any token of a login, and none of the operator (403).', of: OWN, isOther: isNow(403) },
+  { said: 'A new password that is too easy to guess is refused (400).', of: OWN, isOther: isNow(400) },
+  {
+    said: 'Version 1.0.0 ignored `grupo` and `otp`. If one of them is not suitable, the answer is 400.',
+    of: /^POST \/api\/(create|update)Password/, isOther: (old, young) =>
+      has(200)(old) && has(400)(young) && /"errors":\{"(grupo|otp)"/.test(young['body']!)
+  },
+  {
+    said: 'Entries may have `grupo`.', of: / \/api\/(list|get|update|deleted)\w+/,
+    commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(GROUP, ''))
+  },
+  {
+    said: '`notas` and `otp` are `true` if they are set.', of: / \/api\/listEntries/,
+    commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(/,"(notas|otp)":true/g, ''))
+  },
+  {
+    said: '`listEntries` has `exposed`, the number of those who may not be told it any more.',
+    of: / \/api\/listEntries/,
+    commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(/,"exposed":\d+/g, ''))
+  },
+  {
+    said: '`deletedPasswords` answers without passwords and notes, and says when and by whom an entry was deleted.',
+    of: /\/api\/deletedPasswords/,
+    commonOf: inJson(({ passwords, ...others }) => ({ ...others,
+      passwords: passwords?.map(({ password, notas, deleted, deletedBy, ...open }: any) => open) }))
+  },
+  {
+    said: '`historyPassword` answers the names of the fields and no values.',
+    of: /\/api\/historyPassword/,
+    commonOf: inJson(({ history, ...others }) => ({ ...others,
+      history: history?.map(({ version, fields, ...change }: any) =>
+        ({ ...change, fields: Array.isArray(fields) ? fields : Object.keys(fields) })) }))
+  },
+  {
+    said: 'Every 429 says `X-RateLimit-Remaining: 0`.', of: /./,
+    commonOf: answer => has(429)(answer) ? without('x-ratelimit-remaining')(answer) : answer
+  },
+  {
+    said: 'Pages of other origins may send `If-None-Match` and read `X-Request-Id`.', of: /./,
+    commonOf: answer => Object.fromEntries(Object.entries(answer).map(([name, value]) =>
+      [name, name.startsWith('access-control-') ? value?.replace(/, (If-None-Match|X-Request-Id)$/, '') : value]))
+  },
+  {
+    said: '`/openapi.json` describes all of this.', of: / \/openapi\.json/,
+    commonOf: without('body', 'content-length', 'etag')
+  },
+  {
+    said: 'The page is new', section: 'Users of the page', of: /^(GET|HEAD) \/( |$|web\/)/,
+    commonOf: without('body', 'content-length', 'etag')
+  },
+  {
+    said: 'the metric `pes_access_log_lost_lines_total` counts them', section: NETWORK, of: / \/metrics/,
+    commonOf: answer => withBody(answer, answer['body']!.split('\n')
+      .filter(line => !line.includes('pes_access_log_lost_lines_total')).join('\n'))
+  },
+  {
+    said: '`pes_certificate_end_seconds` says when it ends.', section: NETWORK, of: / \/metrics/,
+    commonOf: answer => withBody(answer, answer['body']!.split('\n')
+      .filter(line => !line.includes('pes_certificate_end_seconds')).join('\n'))
+  },
+  {
+    said: 'With `METRICS=local` they also refuse what came through a proxy that sends `Forwarded`, `Via`, ' +
+      '`X-Real-IP` or `X-Forwarded-Host` alone.',
+    section: NETWORK, of: / \/(healthz|livez|metrics)/, isOther: isNow(403)
+  },
+  {
+    said: 'answers that went out by HTTPS through a trusted proxy have `Strict-Transport-Security`, too',
+    section: NETWORK, of: /./, commonOf: answer => ({ ...answer, 'strict-transport-security': '…' })
+  }
+]
