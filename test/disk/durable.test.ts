@@ -1,8 +1,8 @@
 /** What is asked of the device to cut a file back, to make durable what another program wrote, and to make folders. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { constants, readFileSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { constants, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
 import { cutBack as cutOpen, settle as settleOpen } from '../../src/journal/file-journal.ts'
@@ -10,6 +10,7 @@ import { leaveNote } from '../../src/parts/operator/socket/unrecorded.ts'
 import { makeWhole } from '../../src/parts/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
+import { event, makeJournal, putJournal, startAndStop } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 
 function opened<T>(files: Files, path: string, act: (file: Descriptor) => T): T {
@@ -187,6 +188,44 @@ test('the names of a file that is made whole are durable in the order in which t
   const replaces = disk.stat(path)!
   assert.equal(await made({ replaces, keepsAs: kept }), 'sync createToAppend appendSync link sync rename sync')
   assert.equal(await made({ replaces: disk.stat(path)! }), 'sync createToAppend appendSync rename sync')
+})
+
+/** What changes or syncs names, and what cuts, in order; `.N.part` and times are left out. */
+function namesOf(folder: string): { readonly files: Files, readonly steps: string[] } {
+  const steps: string[] = []
+  const plain = (path: string): string =>
+    relative(folder, path).replace(/\.\d+\.part$/, '.part').replace(/torn-.*/, 'torn')
+  const files: Files = {
+    ...disk,
+    createToAppend: path => { steps.push(`make ${plain(path)}`); return disk.createToAppend(path) },
+    link: (path, name) => { steps.push(`name ${plain(name)}`); disk.link(path, name) },
+    rename: (from, to) => { steps.push(`name ${plain(to)}`); disk.rename(from, to) },
+    sync: path => { steps.push(`sync ${plain(path)}`); disk.sync(path) },
+    truncate: (descriptor, bytes) => { steps.push(`cut to ${bytes}`); disk.truncate(descriptor, bytes) }
+  }
+  return { files, steps }
+}
+
+test('a first start makes each name durable before the next: the first record, its key, the journal', async t => {
+  const folder = freshFolder(t)
+  const [data, keys] = [join(folder, 'data'), join(folder, 'keys')]
+  for (const one of [data, keys]) mkdirSync(one)
+  const { files, steps } = namesOf(folder)
+  await startAndStop(data, { files, keyFile: join(keys, 'key') })
+  assert.deepEqual(steps.slice(steps.indexOf('make data/journal.jsonl.part')), [
+    'make data/journal.jsonl.part', 'sync data', 'make keys/key.part', 'name keys/key', 'sync keys',
+    'name data/journal.jsonl', 'sync keys/key', 'sync keys', 'sync data'
+  ])
+})
+
+test('a torn tail is cut off once the copy of it has a durable name', async t => {
+  const folder = freshFolder(t)
+  const whole = await makeJournal(folder, [[event(1)]])
+  putJournal(folder, Buffer.concat([whole, Buffer.from('{"seq":2,')]))
+  const { files, steps } = namesOf(folder)
+  await startAndStop(folder, { files })
+  assert.deepEqual(steps.slice(steps.indexOf('make journal.jsonl.torn')),
+    ['make journal.jsonl.torn', 'sync ', `cut to ${whole.length}`])
 })
 
 test('a note of what was shown unrecorded has a durable name before anything is shown, or is not there', t => {
