@@ -102,9 +102,7 @@ test('the versions of TLS: 1.3 and 1.2 are spoken, 1.1 and 1.0 refused by the se
   }
 })
 
-test('of TLS 1.2 only suites are spoken that encrypt and authenticate in one, with ephemeral keys', async t => {
-  const suites = getCiphers().map(name => name.toUpperCase()).filter(name => !name.startsWith('TLS_'))
-  const { started: { url } } = await startSecure(t)
+async function suitesSpoken(t: TestContext, url: string, suites: readonly string[]): Promise<readonly string[]> {
   const spoken: string[] = []
   for (const suite of suites) {
     const options = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2', ciphers: `${suite}:@SECLEVEL=0` } as const
@@ -113,11 +111,23 @@ test('of TLS 1.2 only suites are spoken that encrypt and authenticate in one, wi
     spoken.push(socket.getCipher().name)
     socket.destroy()
   }
+  return spoken
+}
+
+test('of TLS 1.2 only suites are spoken that encrypt and authenticate in one, with ephemeral keys', async t => {
+  const suites = getCiphers().map(name => name.toUpperCase()).filter(name => !name.startsWith('TLS_'))
+  const { started, live, folder } = await startSecure(t)
+  const spoken = await suitesSpoken(t, started.url, suites)
   t.diagnostic(`${spoken.join(', ')}, of ${suites.length}`)
   assert.ok(suites.length > 40 && suites.some(name => /^ECDHE-(RSA|ECDSA)-AES128-SHA256$/.test(name)))
   assert.ok(spoken.length >= 3)
   assert.deepEqual(spoken.filter(name => !/^ECDHE-(RSA|ECDSA)-(AES(128|256)-GCM-SHA(256|384)|CHACHA20-POLY1305)$/
     .test(name)), [])
+  const next = makePair(folder, 'second')
+  replace(live.key, next.key)
+  replace(live.cert, next.cert)
+  await until('the renewal', () => renewed(started) > 0)
+  assert.deepEqual(await suitesSpoken(t, started.url, suites), spoken, 'with a renewed certificate too')
 })
 
 test('who speaks no TLS is let go at once and gets nothing, and others are served on', async t => {
