@@ -11,7 +11,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
-import { putJournal, referenceLines, writeKeys } from '../support/journal.ts'
+import { makeJournal, putJournal, referenceLines, writeKeys } from '../support/journal.ts'
 import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
@@ -702,3 +702,25 @@ test('a command reads standard input, ends by itself with its exit code, and pri
     assert.match(left.error, line, words)
   }
 })
+
+for (const [what, code, says, spoil] of [
+  ['a key file that is gone', 3, 'the key file of the journal does not exist: .* needs .*journal.key',
+    folder => rmSync(join(folder, 'journal.key'))],
+  ['a key file that holds no key', 3, 'the key file is not valid: .*journal.key, line 1',
+    folder => writeFileSync(join(folder, 'journal.key'), 'key\n')],
+  ['a key that is another one', 3, 'the key file lacks a key of the journal: .*, line 1 needs key',
+    folder => writeFileSync(join(folder, 'journal.key'), `${'ab'.repeat(32)}\n`)],
+  ['a damaged journal', 3, 'the journal is damaged: .*, line 1 at byte 0',
+    folder => writeFileSync(join(folder, 'journal.jsonl'), 'no line\n')],
+  ['a record of a newer version', 3, 'the journal was written by a newer version: .*, line 2 at byte',
+    folder => makeJournal(folder, [[{ type: 'test.newer', by: null, data: {} }]])],
+  ['a setting that is not valid', 2, 'a setting is not valid: JOURNAL must be', undefined]
+] as readonly (readonly [string, number, string, ((folder: string) => unknown) | undefined])[]) {
+  test(`a command that meets ${what} ends with ${code}`, async t => {
+    const folder = await initialized(t)
+    await spoil?.(folder)
+    const left = await admin(folder, 'user list', '', spoil === undefined ? { JOURNAL: 'tape' } : {})
+    assert.equal(left.code, code)
+    assert.match(left.error, new RegExp(`^error: ${says}`))
+  })
+}
