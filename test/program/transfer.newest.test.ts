@@ -1,13 +1,20 @@
 /** Import and export, beside a running server and without one. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
+import { EventEmitter } from 'node:events'
 import { readdirSync, readFileSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
 import { MAX_ENTRY_BYTES } from '../../src/limits.ts'
+import type { Body, OperationName, Result } from '../../src/parts/operation.ts'
+import { StoreAccess } from '../../src/parts/operator/program/connect.ts'
+import { COMMANDS } from '../../src/parts/operator/transfer/transfer-commands.ts'
+import { Terminal } from '../../src/parts/terminal.ts'
+import { SETTINGS } from '../../src/settings.ts'
 import type { Entry } from '../../src/store/entry.ts'
-import { atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
 import { mountMissing, smallDisk } from '../support/system.ts'
 import { startProgram } from '../support/program.ts'
@@ -171,6 +178,47 @@ test('an export of several pages is recorded once, with the number of its entrie
     assert.equal(told.length, flags === '' ? 1 : 2)
   }
 })
+
+type Acts = { readonly [operation: string]: () => Promise<unknown> }
+
+/** The way to a store on which something else happens right before an operation is asked for. */
+class Racing extends StoreAccess {
+  readonly #before: Acts
+
+  constructor(folder: string, terminal: Terminal, before: Acts) {
+    const settings = { dataDir: folder, keyFile: undefined, journal: 'file', abilities: SETTINGS.abilities.fallback }
+    super(settings, 'refuse', terminal)
+    this.#before = before
+  }
+
+  override async ask<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+    await this.#before[name]?.()
+    return super.ask(name, body)
+  }
+}
+
+for (const format of ['chrome', 'jsonl']) {
+  test(`whoever has exported as ${format} knows the password of an entry that is deleted meanwhile`, async t => {
+    const folder = await initialized(t)
+    const { url, stop } = await startProgram(t, { flags: { data: folder } })
+    for (const n of [1, 2]) {
+      await send(url, 'POST', '/api/createPassword', { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
+    }
+    await stop()
+    await (await startProgram(t, { flags: { data: folder, auth: 'bearer' } })).stop() // from now on it is recorded
+    const streams = Object.assign(new EventEmitter(), { stdin: new PassThrough(), stdout: new PassThrough(),
+      stderr: new PassThrough(), exit: process.exit })
+    const terminal = new Terminal(streams as unknown as ConstructorParameters<typeof Terminal>[0], true)
+    const store = new Racing(folder, terminal, { disclose: () => admin(folder, 'entry delete 2') })
+    const output = join(freshFolder(t), 'export')
+    const { run } = COMMANDS.find(({ name }) => name === 'export')!
+    await run({ positionals: [], flags: { output, format, yes: true }, terminal, store })
+    assert.match(readFileSync(output, 'utf8'), /p1[^]*p2/)
+    assert.match(await done(folder, 'entry list --deleted --json'), /s2/)
+    const { knows } = JSON.parse((await admin(folder, 'audit --json')).out)
+    assert.deepEqual(knows.map(({ id, how }: any) => [id, how]), [[1, 'read'], [2, 'read']])
+  })
+}
 
 test('an export asks first, replaces no file, and leaves nothing when it fails', async t => {
   const folder = await initialized(t)
