@@ -63,7 +63,7 @@ interface Context extends Guarded {
 /**
  * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
  * answer is sent before the next request is looked at. Invariant: `assertMay` never judges a token that was looked up
- * before a wait. So all waits before the handler are inside `lookedUpAfter`.
+ * before a wait. So all waits are inside `lookedUpAfter`, but for those of changes, which are judged in their turn.
  */
 async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
   const { request, response, head, client } = context
@@ -94,6 +94,12 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
     } else if (bodyKind(head) !== 'none') discard(request)
     const call = { head, id, version, body, client, request, session: context.session }
     reply = route.handle(call)
+    if ('then' in reply && route.method === 'GET') {
+      reply = await lookedUpAfter(reply, options, context, head)
+      assertMay(options, context.session, route)
+      // It was made for a token that saw something else.
+      if (context.session?.token !== call.session?.token && route.isPublic !== true) throw replies.BUSY
+    }
     if ('then' in reply) reply = await reply
     if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
   } catch (thrown) {

@@ -1,11 +1,13 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
+import type { Reply } from '../../src/http/reply.ts'
 import { withAbilities, type Route } from '../../src/http/route.ts'
 import { covers } from '../../src/store/users.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { answered } from '../support/pipeline.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { type Started } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'
@@ -222,6 +224,27 @@ test('§5.7 a request whose body comes after its token was revoked is refused, a
   const { count } = started.service.store.state.entries
   assert.equal(await revokedMeanwhile(t, started, '/api/createPassword', ENTRY), 401)
   assert.equal(started.service.store.state.entries.count, count)
+})
+
+test('§5.7 a read that waits is answered only if its token may do the same behind the wait', async t => {
+  const started = await startProtected(t)
+  const accounts = started.service.accounts!
+  const cases: Readonly<Record<string, readonly [act: (hash: string) => Promise<unknown>, status: number]>> = {
+    'nothing happens': [async () => {}, 204],
+    'revoked': [hash => accounts.revoke(hash, null), 401],
+    'of other groups': [() => accounts.changeUser(ANA, undefined, ['*'], ['a']), 503],
+    'without the ability': [() => accounts.changeUser(ANA, undefined, ['password:create']), 403]
+  }
+  for (const [what, [act, status]] of Object.entries(cases)) {
+    for (const isPublic of [false, true]) {
+      const token = await tokenOf(started)
+      const { hash } = accounts.session(token)!
+      const handle = (): Promise<Reply> => act(hash).then(() => ({ status: 204 }))
+      const { status: given } = await answered({ authenticate: one => accounts.session(one) },
+        { host: 'localhost', authorization: `Bearer ${token}` }, { abilities: ['password:read'], isPublic, handle })
+      assert.equal(given, isPublic ? 204 : status, what)
+    }
+  }
 })
 
 test('a login whose request brings a token along succeeds, though that is revoked before its body comes', async t => {
