@@ -7,9 +7,10 @@ import type { Knower } from './knowledge.ts'
 export function put(
   { entries, knowledge }: Tables, entry: Entry, old: Entry | undefined, setMs?: number, by?: Knower
 ): void {
-  if (old?.password !== entry.password) knowledge.set(entry.id, by, old?.password)
-  else if (old.status < entry.status || old.grupo !== entry.grupo) knowledge.renew(entry.id)
-  else if (old.status > entry.status) knowledge.settle(entry.id)
+  const { id, password, status, grupo } = entry
+  if (old?.password !== password) knowledge.set(id, by, old && { from: old.password, to: password })
+  else if (old.status < status || old.grupo !== grupo) knowledge.changeLists(id)
+  else if (old.status > status) knowledge.leaveLists(id)
   entries.set(entry, setMs)
 }
 

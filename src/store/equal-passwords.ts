@@ -16,14 +16,18 @@ export class EqualPasswords {
   readonly #ids = new Map<number, number | Shared>()
   /** Positive numbers that several entries have. */
   readonly #shared = new Set<number>()
-  /** By positive number: users who know it, from any entry, and may not be told every password. */
+  /**
+   * By positive number, if several entries have or had it: users who know it, from any entry, and may not be told every
+   * password.
+   */
   readonly #knowers = new Map<number, readonly number[]>()
   /** Numbers that count otherwise now for other entries, too. */
   readonly #changed = new Set<number>()
   /** By page: its changes when it was read, and the changes of its counts. */
   readonly #read: number[] = []
   readonly #recounts: number[] = []
-  #known = ''
+  /** Of what is known and allowed, when knowers were compared last. */
+  #comparedVersion = ''
 
   constructor(entries: Entries, exposure: Exposure) {
     this.#entries = entries
@@ -58,30 +62,37 @@ export class EqualPasswords {
       this.#read[page] = changes
       for (const id of idsOn(page)) this.#set(id)
     }
-    this.#compareKnown()
-    if (this.#changed.size === 0) return true
-    for (const [id, number] of this.#numbers.entries()) {
-      if (this.#changed.has(Math.abs(number))) this.#recounts[pageOf(id)] = this.recounts(pageOf(id)) + 1
+    for (const number of this.#numbersToCompare()) this.#compareKnowers(number)
+    for (const number of this.#changed) {
+      for (const id of this.#idsWith(number)) this.#recounts[pageOf(id)] = this.recounts(pageOf(id)) + 1
     }
     this.#changed.clear()
     return true
   }
 
-  /** Whoever knows one entry knows those that have the same password. */
-  #compareKnown(): void {
-    const now = `${this.#exposure.tellings} ${this.#exposure.rights}`
-    const isSame = now === this.#known
-    this.#known = now
-    const all = [...this.#shared, ...this.#exposure.formerNumbers(), ...this.#knowers.keys()]
-    for (const number of new Set(isSame ? this.#changed : all)) {
-      const found = this.#ids.get(number)
-      const ids = typeof found === 'object' ? found.ids : []
-      const knowers = found === undefined ? [] : this.#exposure.confinedKnowers(number, ids)
-      const before = this.#knowers.get(number) ?? []
-      if (knowers.join() !== before.join()) this.#changed.add(number)
-      if (knowers.length === 0) this.#knowers.delete(number)
-      else this.#knowers.set(number, knowers)
-    }
+  /** If nobody was told anything, and no rights have changed, only those whose entries changed. */
+  #numbersToCompare(): ReadonlySet<number> {
+    const { tellings, rights } = this.#exposure
+    const version = `${tellings} ${rights}`
+    if (version === this.#comparedVersion) return new Set(this.#changed)
+    this.#comparedVersion = version
+    return new Set([...this.#shared, ...this.#exposure.formerNumbers(), ...this.#knowers.keys()])
+  }
+
+  /** Whoever knows the password of one entry knows that of all that have the same. */
+  #compareKnowers(number: number): void {
+    const ids = [...this.#idsWith(number)]
+    const knowers = ids.length === 0 ? [] : this.#exposure.confinedKnowers(number, ids)
+    if (knowers.join() === (this.#knowers.get(number) ?? []).join()) return
+    this.#changed.add(number)
+    if (knowers.length === 0) this.#knowers.delete(number)
+    else this.#knowers.set(number, knowers)
+  }
+
+  #idsWith(number: number): Iterable<number> {
+    const found = this.#ids.get(number)
+    if (found === undefined) return []
+    return typeof found === 'number' ? [found] : found.ids
   }
 
   #set(id: number): void {

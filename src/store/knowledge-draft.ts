@@ -24,9 +24,9 @@ export class KnowledgeDraft implements KnowledgeTable {
     this.#told.delete(id)
   }
 
-  settle(): void {}
+  leaveLists(): void {}
 
-  renew(): void { this.#changes++ }
+  changeLists(): void { this.#changes++ }
 
   forget(id: number): void { this.set(id, undefined) }
 

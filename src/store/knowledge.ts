@@ -2,7 +2,7 @@
  * Who knows the present password of an entry: whoever set it, and whoever was answered with it since. A list is one
  * mark and not a bit for each entry: it tells the entries that were new to lists at or before its count of changes.
  */
-import { FormerKnowers, numberOf } from './former-knowers.ts'
+import { FormerKnowers, numberOf, type Passwords } from './former-knowers.ts'
 import { IdSet } from './id-set.ts'
 
 /** A user's id, an operator (`operator`, `operator:NAME`), or an embedder's process (`host`). */
@@ -20,16 +20,18 @@ export type Recording = 'begun' | 'ended' | undefined
 /** Stands for all whose reads were not recorded. */
 const UNRECORDED = ''
 
-/** How events change what is known; `Knowledge` and drafts of it. */
+export interface PasswordChange { readonly from: string, readonly to: string }
+
+/** How events change what is known, each before it changes the entry; `Knowledge` and drafts of it. */
 export interface KnowledgeTable {
   readonly recording: Recording
-  /** The entry has another password: nobody knows it but who set it. `former` is the one it had. */
-  set(id: number, by: Knower | undefined, former?: string): void
-  /** Call before the entry leaves the lists that had it. */
-  settle(id: number): void
-  /** The entry was restored or moved: it is new to lists. */
-  renew(id: number): void
-  /** The entry has no values any more. */
+  /** An entry gets another password, and nobody knows it but who sets it. Without `change`, the entry is new. */
+  set(id: number, by: Knower | undefined, change?: PasswordChange): void
+  /** An entry is about to be deleted. Who knows it from a list goes on knowing it. */
+  leaveLists(id: number): void
+  /** An entry is about to be restored or moved: it leaves its lists, and will be new to those that have it then. */
+  changeLists(id: number): void
+  /** An entry loses its values; `former` is its password, if it had one. */
   forget(id: number, former?: string): void
   tell(knower: Knower, tells: Tells): void
   /** `ms`: milliseconds since 1970. */
@@ -37,10 +39,9 @@ export interface KnowledgeTable {
 }
 
 /** What is asked of entries. */
-export interface Listable {
+export interface Listable extends Passwords {
   isActive(id: number): boolean
   grupo(id: number): string | undefined
-  entries(): Iterable<{ readonly password: string }>
 }
 
 interface Known {
@@ -92,28 +93,28 @@ export class Knowledge implements KnowledgeTable {
 
   constructor(entries: Listable) {
     this.#entries = entries
-    this.former = new FormerKnowers(() => entries.entries())
+    this.former = new FormerKnowers(entries)
   }
 
   get changes(): number { return this.#changes }
 
-  set(id: number, by: Knower | undefined, former?: string): void {
-    if (former !== undefined) this.#leave(id, former)
+  set(id: number, by: Knower | undefined, change?: PasswordChange): void {
+    if (change !== undefined) this.#leave(id, change.from, change.to)
     this.#renewed(id)
     this.#setBy[id] = by === undefined ? 0 : this.#of(by).place
   }
 
-  settle(id: number): void {
+  leaveLists(id: number): void {
     for (const known of this.#knowers.values()) if (this.#isListed(known, id)) known.told.add(id)
   }
 
-  renew(id: number): void {
-    this.settle(id)
+  changeLists(id: number): void {
+    this.leaveLists(id)
     this.#renewed(id)
   }
 
   forget(id: number, former?: string): void {
-    if (former !== undefined) this.#leave(id, former)
+    if (former !== undefined) this.#leave(id, former, undefined)
     this.#newAt[id] = 0
     this.#setBy[id] = 0
   }
@@ -249,11 +250,11 @@ export class Knowledge implements KnowledgeTable {
     this.#recent[this.#changes % MAX_RECENT] = id
   }
 
-  /** The entry has this password no more. */
-  #leave(id: number, former: string): void {
+  /** The entry has the password `from` no more. */
+  #leave(id: number, from: string, to: string | undefined): void {
     this.tellings++
     const knowers = [...this.#knowers].filter(([, known]) => this.#has(known, id))
-    this.former.add(former, knowers.map(([knower]) => knower))
+    this.former.change(from, to, knowers.map(([knower]) => knower))
     for (const [, { told }] of knowers) told.delete(id)
   }
 

@@ -32,11 +32,15 @@ export function listingOf(
 ): (form: ListForm, groups?: Groups) => Promise<Listing> {
   const listOf = (form: ListForm, groups?: Groups): Tagged => {
     const [reused, exposed] = [form.includes('reused'), form.includes('exposed')]
-    return tagged(new PagedList(entries, id => {
+    const textOf = (id: number): string | undefined => {
       if (!entries.isActive(id) || !sees(groups, entries.grupo(id))) return undefined
       const known = exposed ? exposure.of(id, reused ? equals.knowersAs(id) : []) : 0
       return rowText(entries, id, reused ? equals.others(id) : 0, known)
-    }, page => entries.pageChanges(page) + (reused ? equals.recounts(page) : 0) + (exposed ? exposure.rights : 0)))
+    }
+    // All three only grow, so each change of one gives another sum.
+    const versionOf = (page: number): number =>
+      entries.pageChanges(page) + (reused ? equals.recounts(page) : 0) + (exposed ? exposure.rights : 0)
+    return tagged(new PagedList(entries, textOf, versionOf))
   }
   const ofAll = new Map<ListForm, Tagged>()
   const inSight = {

@@ -128,6 +128,9 @@ test('equal reads at once make one record; a read beside a change tells what is 
   await ana('POST', 'createPassword', FIELDS)
   await Promise.all(Array.from({ length: 64 }, () => bea('GET', 'getPassword/1')))
   assert.deepEqual([knows(1), told().length], [[1, 2], 1])
+  await ana('POST', 'createPassword', FIELDS)
+  await Promise.all(Array.from({ length: 64 }, () => bea('GET', 'listPassword')))
+  assert.deepEqual([knows(2), told().length], [[1, 2], 2])
   for (let n = 2; n < 40; n++) {
     const [read] = await Promise.all([
       bea('GET', 'getPassword/1'), ana('POST', 'updatePassword/1', { password: `P${n}` })

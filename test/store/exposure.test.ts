@@ -162,17 +162,6 @@ test('what was read unrecorded from an entry with the same password is said of t
   assert.deepEqual([before(), before([2]), whoKnows(state, 1, [1]).unrecordedBefore], [undefined, gap, undefined])
 })
 
-test('passwords that no entry has are forgotten now and then', async () => {
-  const store = new World().open()
-  const { former } = store.state.knowledge
-  for (const password of ['kept', 'kept', 'p0']) await createEntry(store, { ...FIELDS, password }, null)
-  await updateEntry(store, 1, { password: 'p' }, null)
-  for (let n = 1; n <= 1100; n++) await updateEntry(store, 3, { password: `p${n}` }, null)
-  assert.ok(former.size < 100, `${former.size} are kept`)
-  assert.deepEqual(store.state.knowledge.formerKnowers('kept'), [])
-  assert.equal(former.kept().length, 1)
-})
-
 test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {
   const { store, tell } = await counting()
   await createEntry(store, { ...FIELDS, password: 'p' }, null)

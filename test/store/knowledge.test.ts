@@ -5,13 +5,17 @@ import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
 import { event } from '../../src/store/event.ts'
 import { KnowledgeDraft } from '../../src/store/knowledge-draft.ts'
-import { Knowledge, type Knower, type KnowledgeTable, type List, type Tells } from '../../src/store/knowledge.ts'
+import {
+  Knowledge, type Knower, type KnowledgeTable, type List, type Listable, type Tells
+} from '../../src/store/knowledge.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import type { FullStore } from '../support/stores.ts'
 
 const KNOWERS: readonly Knower[] = [1, 2, 3, 'operator', 'operator:ana', 'host']
 const GROUPS = ['a', 'b', 'c']
+/** Active ones without a group. */
+const ENTRIES: Listable = { size: 0, get: () => undefined, isActive: () => true, grupo: () => undefined }
 
 const PASSWORDS = Array.from({ length: 12 }, (_, n) => `p${n}`)
 
@@ -24,8 +28,9 @@ class Oracle {
   readonly former = new Map<string, Set<Knower>>()
   size: number = 0;
 
-  * entries(): Generator<{ readonly password: string }> {
-    for (const one of this.known.values()) if (one.isThere) yield one
+  get(id: number): { readonly password: string } | undefined {
+    const one = this.known.get(id)
+    return one?.isThere === true ? one : undefined
   }
 
   leave({ password, knowers }: Known): void {
@@ -34,7 +39,8 @@ class Oracle {
 
   /** Of those that entries have. */
   formerNow(): ReadonlyMap<string, ReadonlySet<Knower>> {
-    const present = new Set([...this.entries()].map(({ password }) => password))
+    const there = [...this.known.values()].filter(({ isThere }) => isThere)
+    const present = new Set(there.map(({ password }) => password))
     return new Map([...this.former].filter(([password]) => present.has(password)))
   }
 
@@ -69,15 +75,15 @@ class Oracle {
       one.password = random.pick(PASSWORDS)
       one.setBy = by
       one.knowers = new Set(by === undefined ? [] : [by])
-      table.set(id, by, password)
+      table.set(id, by, { from: password, to: one.password })
     } else if (what === 3 && one.isActive) {
-      table.settle(id)
+      table.leaveLists(id)
       one.isActive = false
     } else if (what === 4 && !one.isActive) {
-      table.renew(id)
+      table.changeLists(id)
       one.isActive = true
     } else if (what === 5) {
-      table.renew(id)
+      table.changeLists(id)
       one.group = random.pick([undefined, ...GROUPS])
     } else if (what === 6 && random.int(4) === 0) {
       table.forget(id, one.password)
@@ -208,7 +214,8 @@ test('a draft never takes anybody for knowing who would not know once its events
     seen.size = oracle.size
     const both: KnowledgeTable = {
       recording: undefined,
-      set: (id, by) => { draft.set(id, by) }, settle: () => { draft.settle() }, renew: () => { draft.renew() },
+      set: (id, by) => { draft.set(id, by) }, leaveLists: () => { draft.leaveLists() },
+      changeLists: () => { draft.changeLists() },
       forget: id => { draft.forget(id) }, record: what => { draft.record(what) },
       tell: (knower, tells) => {
         draft.tell(knower, tells)
@@ -231,7 +238,7 @@ test('a draft never takes anybody for knowing who would not know once its events
 })
 
 test('whoever creates and lists in turns is told nothing new; the 65th change since the last list is', () => {
-  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
+  const knowledge = new Knowledge(ENTRIES)
   knowledge.tell(1, { list: 'active' })
   for (let id = 1; id <= 64; id++) {
     knowledge.set(id, 1)
@@ -247,7 +254,7 @@ test('whoever creates and lists in turns is told nothing new; the 65th change si
 
 test('who was narrowed to a group after a full list still knows all of it, and is told what is new there', () => {
   const groups = ['a', 'b']
-  const knowledge = new Knowledge({ isActive: () => true, grupo: id => groups[id - 1], entries: () => [] })
+  const knowledge = new Knowledge({ ...ENTRIES, grupo: id => groups[id - 1] })
   for (const id of [1, 2]) knowledge.set(id, 9)
   knowledge.tell(1, { list: 'active' })
   assert.equal(knowledge.isKnown(1, { list: ['a'] }), true)
@@ -256,13 +263,13 @@ test('who was narrowed to a group after a full list still knows all of it, and i
   assert.equal(knowledge.isKnown(1, { list: ['b'] }), true, 'the change is in another group')
   knowledge.tell(1, { list: ['a'] })
   assert.deepEqual([1, 2].map(id => knowledge.knows(1, id)), [true, true])
-  knowledge.settle(2) // deleted
+  knowledge.leaveLists(2) // deleted
   knowledge.set(1, 9)
   assert.deepEqual([1, 2].map(id => knowledge.knows(1, id)), [false, true])
 })
 
 test('only what was set before the newest begin or gap may have unknown readers', () => {
-  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
+  const knowledge = new Knowledge(ENTRIES)
   const before = (): readonly (number | undefined)[] => [1, 2, 3].map(id => knowledge.unrecordedBeforeMs(id))
   knowledge.set(1, 1)
   assert.deepEqual(before(), [undefined, undefined, undefined])
@@ -272,7 +279,7 @@ test('only what was set before the newest begin or gap may have unknown readers'
   knowledge.record('gap', 20)
   knowledge.set(3, 1)
   assert.deepEqual(before(), [20, 20, undefined])
-  knowledge.renew(1) // restored: its readers stay unknown
+  knowledge.changeLists(1) // restored: its readers stay unknown
   knowledge.set(2, 1)
   assert.deepEqual(before(), [20, undefined, undefined])
   assert.equal(knowledge.recording, 'begun')
@@ -282,17 +289,17 @@ test('only what was set before the newest begin or gap may have unknown readers'
 })
 
 test('a new password is known to nobody at the edges of pages of bits; entries beside it keep their readers', () => {
-  const knowledge = new Knowledge({ isActive: () => true, grupo: () => undefined, entries: () => [] })
+  const knowledge = new Knowledge(ENTRIES)
   const ids = Array.from({ length: 2050 }, (_, i) => i + 1)
   for (const id of ids) knowledge.set(id, 9)
   knowledge.tell(1, ids)
   const renewed = [1, 7, 8, 9, 1023, 1024, 1025, 2047, 2048, 2049]
-  for (const id of renewed) knowledge.set(id, 9, 'the one before')
+  for (const id of renewed) knowledge.set(id, 9, { from: 'the one before', to: 'another' })
   assert.deepEqual(ids.filter(id => !knowledge.knows(1, id)), renewed)
 })
 
 test('a gap is about deleted entries, too', () => {
-  const knowledge = new Knowledge({ isActive: id => id === 1, grupo: () => undefined, entries: () => [] })
+  const knowledge = new Knowledge({ ...ENTRIES, isActive: id => id === 1 })
   for (const id of [1, 2]) knowledge.set(id, 9)
   knowledge.record('gap', 10)
   assert.deepEqual([1, 2].map(id => knowledge.unrecordedBeforeMs(id)), [10, 10])

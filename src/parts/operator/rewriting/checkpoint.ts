@@ -6,6 +6,7 @@ import { MAX_EVENT_BYTES } from '../../../limits.ts'
 import { fieldsOf, hasMore } from '../../../store/entry.ts'
 import { event } from '../../../store/event.ts'
 import type { KeptRow } from '../../../store/events.ts'
+import type { KeptFormer } from '../../../store/former-knowers.ts'
 import { State } from '../../../store/state.ts'
 import { loginBy, type KeptToken, type KeptUser, type User } from '../../../store/users.ts'
 
@@ -101,8 +102,10 @@ function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void
 }
 
 /** Of other removed users only the ids are kept. */
-function * knowingRemoved({ users, knowledge }: State): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
-  const former = new Set(knowledge.former.kept().flatMap(([, ...knowers]) => knowers))
+function * knowingRemoved(
+  { users, knowledge }: State, passwords: readonly KeptFormer[]
+): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
+  const former = new Set(passwords.flatMap(([, ...knowers]) => knowers))
   for (const { id, email, name, isRemoved } of users.values()) {
     const knows = isRemoved === true && email !== '' && (knowledge.knowsAny(id) || former.has(id))
     if (knows) yield { id, email, name }
@@ -111,7 +114,8 @@ function * knowingRemoved({ users, knowledge }: State): Generator<Pick<User, 'id
 
 function * keptKnowledge(state: State): Generator<Event, void, void> {
   const { knowledge } = state
-  for (const [, users] of pieces(knowingRemoved(state))) yield event('knowledge.addresses', null, { users })
+  const former = knowledge.former.kept()
+  for (const [, users] of pieces(knowingRemoved(state, former))) yield event('knowledge.addresses', null, { users })
   for (const [, knowers] of pieces(knowledge.keptKnowers())) yield event('knowledge.knowers', null, { knowers })
   for (const [from, changes] of pieces(knowledge.keptChanges(), MAX_RECORD_ROWS)) {
     yield event('knowledge.changes', null, { first: from + 1, changes })
@@ -119,7 +123,7 @@ function * keptKnowledge(state: State): Generator<Event, void, void> {
   for (const [, kept] of pieces(knowledge.keptPages(), MAX_RECORD_ROWS)) {
     yield event('knowledge.pages', null, { pages: kept })
   }
-  for (const [, kept] of pieces(knowledge.former.kept())) yield event('knowledge.former', null, { passwords: kept })
+  for (const [, kept] of pieces(former)) yield event('knowledge.former', null, { passwords: kept })
   yield event('knowledge.kept', null, knowledge.kept())
 }
 
