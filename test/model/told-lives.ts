@@ -6,209 +6,19 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { admin, type Done } from '../support/admin.ts'
-import { base64, callEtcd } from '../support/etcd.ts'
+import { openService, type Service } from '../../src/index.ts'
+import { base64, callEtcd, type Member } from '../support/etcd.ts'
 import { keyName, writeKeys } from '../support/journal.ts'
-import { startProgram, type Program } from '../support/program.ts'
 import { seeded, type Random } from '../support/random.ts'
-import { freshFolder, within, type Scope } from '../support/service.ts'
+import { within } from '../support/service.ts'
+import { system } from '../support/system.ts'
 import { Defect } from './state.ts'
-import { exchange, Oracle, personIn, usuarioOf, type Cut, type Exchange, type Row } from './told.ts'
+import { exchange, usuarioOf } from './told.ts'
+import {
+  anyId, anyone, EMAILS, GROUPS, groupsFlag, Life, OWNER, request, RIGHTS, someGroups, type Kind, type Step
+} from './told-life.ts'
 
 const STEPS = 22
-const GROUPS = ['a', 'b', 'c']
-const RIGHTS = ['*', 'password:read', 'password:read,password:update', 'password:read,password:history',
-  'password:update', 'password:create,password:read']
-const READERS = /\*|password:read|password:update|password:history/
-const EMAILS = ['bea@x', 'carl@x', 'dora@x', 'eve@x']
-const OWNER = 'ana@x'
-
-interface User { readonly abilities: string, readonly groups: readonly string[] | undefined, tokens: string[] }
-
-class Life {
-  readonly random: Random
-  readonly scope: Scope
-  readonly oracle = new Oracle()
-  readonly users = new Map<string, User>()
-  readonly folders: string[] = []
-  readonly programs: (Program | undefined)[] = []
-  readonly flags: Record<string, string>[] = []
-  /** Of the operator's program. */
-  readonly env: Record<string, string>
-  readonly isOnEtcd: boolean
-  /** By entry, as of the last check. */
-  present = new Map<number, string>()
-  backup: string | undefined
-  #files = 0
-  /** Journals fail, or programs are killed: an answer of 500 may be one of a change that was made. */
-  isFailing = false
-
-  constructor(scope: Scope, random: Random, etcd: { readonly url: string, readonly prefix: string } | undefined) {
-    this.scope = scope
-    this.random = random
-    this.isOnEtcd = etcd !== undefined
-    this.env = etcd === undefined ? {}
-      : { JOURNAL: 'etcd', ETCD_ENDPOINTS: etcd.url, ETCD_PREFIX: etcd.prefix }
-    const more = etcd === undefined ? {}
-      : { journal: 'etcd', 'etcd-endpoints': etcd.url, 'etcd-prefix': etcd.prefix,
-          ...random.int(3) === 0 && { 'stale-reads': 'on' } }
-    for (let n = 0; n < (etcd === undefined ? 1 : 2); n++) {
-      const data = join(freshFolder(scope), 'data')
-      this.folders.push(data)
-      this.flags.push({ data, auth: 'bearer', 'extra-routes': 'on', ...more })
-    }
-  }
-
-  get folder(): string { return this.folders[0]! }
-  get journal(): string { return join(this.folder, 'journal.jsonl') }
-  file(): string { return join(freshFolder(this.scope), `file-${++this.#files}.jsonl`) }
-
-  admin(words: string, input = ''): Promise<Done> { return admin(this.folder, words, input, this.env) }
-
-  async done(words: string, input = ''): Promise<any> {
-    const { code, out, error } = await this.admin(`${words} --json`, input)
-    if (code !== 0) throw new Defect(`${words.split(' ').slice(0, 2).join(' ')} is refused: ${error}`)
-    return out === '' ? undefined : out.trim().split('\n').flatMap(line => JSON.parse(line))
-  }
-
-  async start(n = 0, flags: Record<string, string> = {}): Promise<void> {
-    this.programs[n] = await startProgram(this.scope, { flags: { ...this.flags[n], ...flags } })
-  }
-
-  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    for (const program of this.programs) await program?.stop(signal)
-    this.programs.fill(undefined)
-  }
-
-  /** What is done with no service running; then it runs again. */
-  async between(act: () => Promise<void>): Promise<void> {
-    await this.stop(this.random.pick(['SIGTERM', 'SIGKILL']))
-    await act()
-    await this.start()
-  }
-
-  async addUser(email: string, abilities: string, groups: readonly string[] | undefined): Promise<void> {
-    await this.done(`user add ${email} --no-password --abilities ${abilities}${groupsFlag(groups)}`)
-    this.users.set(email, { abilities, groups, tokens: [] })
-    await this.issue(email)
-  }
-
-  async issue(email: string, groups?: readonly string[]): Promise<void> {
-    const [{ token }] = await this.done(`token issue ${email}${groupsFlag(groups)}`)
-    this.users.get(email)!.tokens.push(token)
-  }
-
-  /** After a journal of another time or of less: users and tokens as they are there. */
-  async refresh(): Promise<void> {
-    const listed = (await this.done('user list')).map(({ email, abilities, groups }: any) =>
-      [email, { abilities: abilities.join(), groups, tokens: [] }])
-    this.users.clear()
-    for (const [email, user] of listed) this.users.set(email, user)
-    if (!this.users.has(OWNER)) await this.addUser(OWNER, '*', undefined)
-    for (const email of this.users.keys()) if (this.users.get(email)!.tokens.length === 0) await this.issue(email)
-  }
-
-  async ask(who: string, method: string, operation: string, id: number, body?: object, cut?: Cut,
-    path = `/api/${operation}${id > 0 ? `/${id}` : ''}`): Promise<Exchange> {
-    const token = this.random.pick(this.users.get(who)!.tokens)
-    const there = this.programs.filter(program => program !== undefined)
-    const { url } = this.random.pick(there)
-    const answer = await exchange(url, token, method, path, body, cut)
-    const sets = (body as { password?: string } | undefined)?.password
-    this.oracle.answered({ who, operation, id, sets }, answer, this.isFailing)
-    return answer
-  }
-
-  async check(): Promise<void> {
-    const before = JSON.stringify(await this.#listed())
-    const { code, out, error } = await this.admin('audit --json')
-    if (out === '') throw new Defect(`audit is refused: ${error}`)
-    const { knows, unrecordedBefore } = JSON.parse(out) as { readonly knows: readonly Row[],
-      readonly unrecordedBefore: { readonly [when: string]: readonly number[] } }
-    const unrecorded = new Set(Object.values(unrecordedBefore).flat())
-    if ((code === 0) !== (unrecorded.size === 0)) throw new Defect(`audit ends with ${code}, of ${unrecorded.size}`)
-    const [active, deleted] = await this.#listed()
-    // A change may still be under way whose client is gone.
-    if (JSON.stringify([active, deleted]) !== before) return this.check()
-    this.present = new Map([...active, ...deleted].map(({ id, usuario }) => [id, usuario.replace('U', 'PW')]))
-    this.oracle.judge(this.present, knows, unrecorded)
-    await this.#checkExposed(knows, active)
-    if (this.programs.some(program => program !== undefined)) await this.#checkRoute(knows)
-  }
-
-  async #listed(): Promise<readonly [active: readonly any[], deleted: readonly any[]]> {
-    return [await this.done('entry list') ?? [], await this.done('entry list --deleted') ?? []]
-  }
-
-  /** The list of what is to be changed has what somebody knows who is gone, or may be told it no more. */
-  async #checkExposed(knows: readonly Row[], active: readonly any[]): Promise<void> {
-    const found = (await this.done('entry list --exposed') ?? []).map(({ id }: any) => id).join()
-    const expected = active.filter(({ id, grupo }) => knows.some(row => {
-      const user = this.users.get(row.who)
-      if (row.id !== id || /^(operator|host)/.test(row.who)) return false
-      const isSeen = user?.groups === undefined || (grupo !== undefined && user.groups.includes(grupo))
-      return user === undefined || !isSeen || !READERS.test(user.abilities)
-    })).map(({ id }) => id).join()
-    if (found !== expected) throw new Defect(`exposed are ${expected || 'none'}, and not ${found}`)
-  }
-
-  /** The route says what the command says; to a user of a group, nothing of equal passwords. */
-  async #checkRoute(knows: readonly Row[]): Promise<void> {
-    const named = (id: number, hows: readonly string[]): string => knows.filter(row => row.id === id &&
-      hows.includes(row.how)).map(({ who, how }) => `${personIn(who)} ${how}`).sort().join()
-    for (const who of [OWNER, ...this.users.keys()]) {
-      const id = this.random.pick([...this.present.keys(), 1])
-      const { status, json } = await this.ask(who, 'GET', 'whoKnows', id)
-      if (status !== 200) continue
-      const { groups, abilities } = this.users.get(who)!
-      const seesEqual = groups === undefined && /\*|password:read/.test(abilities)
-      const said = json.knows.map(({ user, operator, how }: any) =>
-        `${user === undefined ? ['operator', operator].filter(Boolean).join(':') : user.email || `#${user.id}`} ${how}`)
-      const isNarrow = !seesEqual || this.users.get(who)!.tokens.length > 1
-      const all = [named(id, ['set', 'read', 'equal']), ...isNarrow ? [named(id, ['set', 'read'])] : []]
-      if (!all.includes(said.sort().join())) throw new Defect(`whoKnows tells ${who} of ${id}: ${said}, not ${all[0]}`)
-    }
-  }
-}
-
-const groupsFlag = (groups: readonly string[] | undefined): string => groups === undefined ? ''
-  : ` --groups=${groups.join()}`
-const someGroups = (random: Random): readonly string[] | undefined => random.int(3) === 0 ? undefined
-  : GROUPS.filter(() => random.int(2) === 0)
-
-type Step = (life: Life) => Promise<unknown>
-
-const anyone = ({ random, users }: Life): string => random.pick([...users.keys()])
-const anyId = ({ random, present }: Life): number => random.int(12) === 0 ? 999 : random.pick([...present.keys(), 1])
-
-/** One request of anybody, of any kind; with `mayBeCut` its client may go. */
-async function request(life: Life, mayBeCut: boolean): Promise<void> {
-  const { random, oracle } = life
-  const [who, id] = [anyone(life), anyId(life)]
-  const cut = mayBeCut && random.int(5) === 0 ? random.pick(['soon', 'half'] as const) : undefined
-  const fresh = (): object => { const password = oracle.next(); return { password, usuario: usuarioOf(password) } }
-  const grupo = random.pick([...GROUPS, ''])
-  const get = ['GET', 'getPassword', id] as const
-  const list = ['GET', 'listPassword', 0] as const
-  const [method, operation, of, body] = random.pick([
-    get, get, get, list, list, ['HEAD', 'getPassword', id], ['HEAD', 'listPassword', 0], ['GET', 'listEntries', 0],
-    ['GET', 'historyPassword', id], ['GET', 'deletedPasswords', 0], ['POST', 'deletePassword', id],
-    ['POST', 'restorePassword', id], ['POST', 'updatePassword', id, {}],
-    ['POST', 'updatePassword', id, { url: `https://${random.int(99)}.x` }], ['POST', 'updatePassword', id, { grupo }],
-    ['POST', 'updatePassword', id, { grupo }], ['POST', 'updatePassword', id, fresh()],
-    ['POST', 'updatePassword', id, { ...fresh(), grupo }],
-    ['POST', 'createPassword', 0, { ...fresh(), sistema: 's', ...grupo !== '' && { grupo } }],
-    ['former', '', id]
-  ] as readonly (readonly [string, string, number, object?])[])
-  const answer = method === 'former'
-    ? await life.ask(who, 'GET', 'formerPassword', id, undefined, cut,
-      `/api/formerPassword/${id}/${1 + random.int(4)}`)
-    : await life.ask(who, method, operation, of, body, cut)
-  if (!mayBeCut && !life.isFailing && (answer.status ?? 500) >= 500) {
-    throw new Defect(`${operation} is answered ${answer.status} in peace: ${answer.text.slice(-120)}`)
-  }
-}
-
 /** Many at once, with a command beside them, and perhaps a kill. */
 async function burst(life: Life): Promise<void> {
   const { random, oracle } = life
@@ -354,7 +164,7 @@ const offline = (...words: readonly string[]): Step => life => life.isOnEtcd ? P
 /** A journal takes the place of this one. */
 async function put(life: Life, file: string): Promise<void> {
   rmSync(life.journal, { force: true })
-  await life.done(`journal restore ${file} --keep-tokens`)
+  await life.done(`journal restore ${file}${life.random.int(2) === 0 ? ' --keep-tokens' : ''}`)
 }
 
 async function restart(life: Life): Promise<void> {
@@ -369,7 +179,8 @@ async function backup(life: Life): Promise<void> {
 }
 
 async function restore(life: Life): Promise<void> {
-  if (life.isOnEtcd || life.backup === undefined) return
+  if (life.isOnEtcd) return
+  if (life.backup === undefined) await backup(life)
   await life.between(() => put(life, life.backup!))
   life.oracle.gap()
   await life.refresh()
@@ -425,11 +236,121 @@ async function salvage(life: Life): Promise<void> {
   await life.refresh()
 }
 
+/**
+ * Somebody of one group reads what nobody has told them yet, while it is moved, deleted, or changed. A first change is
+ * under way by then, so the others come into one write.
+ */
+async function crossing(life: Life): Promise<void> {
+  const { random } = life
+  const email = random.pick(EMAILS)
+  const grupo = random.pick(GROUPS)
+  await reader(life, email, [grupo])
+  const made = Array.from({ length: 4 }, () => life.fresh())
+  for (const fields of made) await life.ask(OWNER, 'POST', 'createPassword', 0, { ...fields, sistema: 's', grupo })
+  await life.check() // what is present
+  const ids = [...life.present].filter(([, password]) => made.some(one => one.password === password)).map(([id]) => id)
+  const away = (id: number): Promise<unknown> => random.pick([
+    () => life.ask(OWNER, 'POST', 'updatePassword', id, { grupo: GROUPS.find(one => one !== grupo) }),
+    () => life.ask(OWNER, 'POST', 'deletePassword', id),
+    () => life.ask(OWNER, 'POST', 'updatePassword', id, life.fresh())
+  ])()
+  const filler = life.ask(OWNER, 'POST', 'createPassword', 0, { ...life.fresh(), sistema: 's' })
+  await Promise.all([filler, ...ids.flatMap(id =>
+    [life.ask(email, 'GET', 'getPassword', id), away(id), life.ask(email, 'GET', 'listPassword', 0)])])
+}
+
+/** The user, who may read; entries of these groups, if any are given. */
+async function reader(life: Life, email: string, groups: readonly string[] | undefined): Promise<void> {
+  const { users } = life
+  if (!users.has(email)) await life.addUser(email, '*', groups)
+  await life.done(`user edit ${email} --abilities *${groups === undefined ? ' --all-groups' : groupsFlag(groups)}`)
+  users.set(email, { abilities: '*', groups, tokens: users.get(email)!.tokens })
+}
+
+/** Somebody else sets a password, and then the reader so many that the first is not among the last ones. */
+async function behind(life: Life): Promise<void> {
+  const email = life.random.pick(EMAILS)
+  await reader(life, email, undefined)
+  await life.issue(email)
+  await life.ask(email, 'GET', 'listPassword', 0)
+  await life.ask(OWNER, 'POST', 'createPassword', 0, { ...life.fresh(), sistema: 's' })
+  const id = anyId(life)
+  for (let n = 0; n < 64 + life.random.int(3); n++) await life.ask(email, 'POST', 'updatePassword', id, life.fresh())
+  await life.ask(email, 'GET', 'listPassword', 0)
+}
+
+/** An embedding program has the folder for a while: it reads and writes for itself, and for users. */
+async function embedded(life: Life): Promise<void> {
+  if (life.isOnEtcd) return
+  await life.between(async () => {
+    const service = await openService({ dataDir: life.folder, auth: 'bearer', page: false })
+    try {
+      for (let n = 0; n < 3; n++) await Promise.all(Array.from({ length: 4 }, () => operation(life, service)))
+    } finally {
+      await service.close()
+    }
+  })
+}
+
+async function operation(life: Life, service: Service): Promise<void> {
+  const { random, oracle } = life
+  const by = random.int(2) === 0 ? undefined : anyone(life)
+  const [who, options, id] = [by ?? 'host', by === undefined ? {} : { by }, anyId(life)]
+  const set = async (made: Promise<{ readonly id: number, readonly password: string } | undefined>): Promise<void> => {
+    const entry = await made
+    if (entry !== undefined) oracle.set(who, entry.id, entry.password)
+  }
+  const shown = async (read: Promise<unknown>): Promise<void> => {
+    const found = [await read].flat().filter(one => one !== undefined) as { id: number, password: string }[]
+    oracle.shown(who, found, false)
+  }
+  const refused = await random.pick([
+    () => shown(service.getPassword(id, options)), () => shown(service.listPassword(options)),
+    () => service.listEntries(options), () => shown(service.updatePassword(id, {}, options)),
+    () => set(service.updatePassword(id, life.fresh(), options)),
+    () => set(service.createPassword({ ...life.fresh(), sistema: 's' }, options)),
+    () => service.deletePassword(id, options)
+  ])().then(() => undefined, error => error.code)
+  const expected = [undefined, 'forbidden', 'input-invalid', 'user-unknown']
+  if (!expected.includes(refused)) throw new Defect(`an embedder is refused: ${refused}`)
+}
+
+/** The disk is full for a while: what cannot be recorded is not answered. */
+async function full(life: Life): Promise<void> {
+  if (!life.isSmall) return
+  const filler = join(life.folder, 'filler')
+  system('sh', '-c', `cat /dev/zero > ${filler} 2>&1 || true`)
+  life.isFailing = true
+  await Promise.all(Array.from({ length: 8 }, () => request(life, false)))
+  await entryGet(life)
+  const { code, out } = await life.admin(`entry get ${anyId(life)} --reveal --json --unrecorded`)
+  if (code === 0) life.oracle.shown('operator', shownOf(out), false)
+  rmSync(filler)
+  life.isFailing = false
+  if (code !== 0) return
+  await restart(life)
+  life.oracle.gap()
+}
+
+/** etcd is killed while it takes records: what was not recorded was not answered. */
+async function outage(life: Life): Promise<void> {
+  const { etcd, random } = life
+  if (etcd === undefined) return
+  life.isFailing = true
+  const asked = Array.from({ length: 6 + random.int(8) }, () => request(life, true))
+  await pause(random.int(30))
+  await etcd.stop('SIGKILL')
+  etcd.start()
+  await Promise.all(asked)
+  for (let status = 503; status >= 500;) status = (await life.ask(OWNER, 'GET', 'listEntries', 0)).status ?? 503
+  life.isFailing = false
+}
+
 const requests: Step = async life => { for (let n = 0; n < 6; n++) await request(life, false) }
 
 const STEPS_OF: { readonly [name: string]: Step } = {
   requests, burst, userAdd, userRemove, userGroups, tokenGroups, narrowed, equal, same, entryGet, history, exported,
-  entryEdit, purge, rotate, restart, backup, restore, open, rescue, salvage,
+  entryEdit, purge, rotate, restart, backup, restore, open, rescue, salvage, crossing, behind, embedded, full, outage,
   compact: offline('journal compact', 'journal compact --drop-history --yes', 'key rewrite')
 }
 /** Every life has these, and one of the themes. */
@@ -440,18 +361,24 @@ const THEMES: readonly (readonly string[])[] = [
   ['entryGet', 'history', 'exported', 'entryEdit', 'purge'], ['narrowed', 'userGroups', 'same', 'burst']
 ]
 
+export interface How extends Omit<Kind, 'prefix'> {
+  /** It takes each kind of step once, in any order. */
+  readonly takesAll?: boolean
+}
+
 /** One life. Throws a `Defect`. */
-export async function live(seed: number, etcdUrl?: string): Promise<void> {
+export async function live(seed: number, how: How = {}): Promise<void> {
   await within(async scope => {
     const random = seeded(seed)
-    const etcd = etcdUrl === undefined ? undefined : { url: etcdUrl, prefix: `/life-${seed}` }
-    const life = new Life(scope, random, etcd)
-    await begin(life, etcd)
-    const names = [...OFTEN, ...random.pick(THEMES), random.pick(Object.keys(STEPS_OF))]
+    const prefix = `/life-${seed}`
+    const life = new Life(scope, random, { ...how, prefix })
+    await begin(life, how.etcd, prefix)
+    const often = [...OFTEN, ...random.pick(THEMES), random.pick(Object.keys(STEPS_OF))]
+    const names = how.takesAll === true ? shuffled(random, Object.keys(STEPS_OF))
+      : Array.from({ length: STEPS }, () => random.pick(often))
     const taken: string[] = []
     try {
-      for (let n = 0; n < STEPS; n++) {
-        const name = random.pick(names)
+      for (const name of names) {
         taken.push(name)
         await STEPS_OF[name]!(life)
         await life.check()
@@ -467,7 +394,10 @@ export async function live(seed: number, etcdUrl?: string): Promise<void> {
   })
 }
 
-async function begin(life: Life, etcd: { readonly url: string, readonly prefix: string } | undefined): Promise<void> {
+const shuffled = <T>(random: Random, all: readonly T[]): readonly T[] =>
+  all.map(one => [random.int(1e9), one] as const).sort(([a], [b]) => a - b).map(([, one]) => one)
+
+async function begin(life: Life, etcd: Member | undefined, prefix: string): Promise<void> {
   if (etcd === undefined) {
     await life.admin('init')
   } else {
@@ -476,7 +406,7 @@ async function begin(life: Life, etcd: { readonly url: string, readonly prefix: 
       mkdirSync(folder)
       writeKeys(folder, secret)
     }
-    await callEtcd(etcd.url, '/v3/kv/put', { key: base64(`${etcd.prefix}.key`), value: base64(keyName(secret)) })
+    await callEtcd(etcd.url, '/v3/kv/put', { key: base64(`${prefix}.key`), value: base64(keyName(secret)) })
   }
   for (const n of life.folders.keys()) await life.start(n)
   await life.addUser(OWNER, '*', undefined)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { requestLocal } from '../../src/parts/operator/socket/local-client.ts'
 import { soon, socketsIn, type Program } from './program.ts'
-import { atEnd, freshFolder } from './service.ts'
+import { atEnd, freshFolder, type Scope } from './service.ts'
 
 /** Runs a command of the system; throws with its words when it fails. */
 export function system(command: string, ...args: readonly string[]): void {
@@ -34,7 +34,7 @@ export function straceMissing(): string | false {
 }
 
 /** A fresh folder on a file system of its own, in memory, of that size; gone when the test ends. */
-export function smallDisk(t: TestContext, size: string): string {
+export function smallDisk(t: Scope, size: string): string {
   const folder = join(freshFolder(t), 'data')
   mkdirSync(folder)
   system('mount', '-t', 'tmpfs', '-o', `size=${size},mode=700`, 'tmpfs', folder)
