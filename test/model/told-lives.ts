@@ -3,7 +3,7 @@
  * password is named by `audit`, or it says that reads were not recorded; nobody else is named.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openService, type Service } from '../../src/index.ts'
@@ -201,9 +201,9 @@ async function open(life: Life): Promise<void> {
 async function rescue(life: Life): Promise<void> {
   if (life.isOnEtcd) return
   const { random } = life
-  const [aside, rescued] = [life.file(), life.file()]
+  const rescued = life.file()
   await life.check()
-  renameSync(life.journal, aside)
+  rmSync(life.journal)
   life.isFailing = true
   for (let n = 0; n < 6; n++) await request(life, random.int(2) === 0)
   life.isFailing = false
