@@ -1,6 +1,6 @@
 /**
- * A life of the built program with several users: what they ask, and the check that `audit`, the list of exposed entries
- * and the route say the same as the oracle.
+ * A life of the built program with several users: what they ask, and the check that `audit`, the list of exposed
+ * entries and the route say the same as the oracle.
  */
 import { join } from 'node:path'
 import { admin, type Done } from '../support/admin.ts'
