@@ -74,6 +74,8 @@ export const RATE_LIMIT_REQUESTS: number = 60
 /** Default of `LOGIN_LIMIT`: logins in a window (contract §8.5). */
 export const LOGIN_LIMIT_REQUESTS: number = 6
 export const TOKENS_PER_USER: number = 1_000
+/** What a new hash of a password costs: N = 2^ln, block size r, parallelism p. */
+export const SCRYPT_COST: { readonly ln: number, readonly r: number, readonly p: number } = { ln: 15, r: 8, p: 3 }
 /** Each hash takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2
 /** Then: 503. */

@@ -6,12 +6,11 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../errors.ts'
-import { MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_HASHES } from '../limits.ts'
+import { MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_HASHES, SCRYPT_COST } from '../limits.ts'
 
 /** N = 2^ln, block size r, parallelism p. */
 export interface ScryptCost { readonly ln: number, readonly r: number, readonly p: number }
 
-const SCRYPT_COST: ScryptCost = { ln: 15, r: 8, p: 3 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/

@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { TOKEN_SWEEP_MS } from '../../src/limits.ts'
 import { event } from '../../src/store/event.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
+import { hashAtFullCost } from '../support/hashes.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
@@ -50,6 +51,7 @@ test('§5.3 login: 401 with the same bytes for a wrong password and an unknown u
 })
 
 test('§5.3 login: a wrong password and an unknown user take the same time', async t => {
+  hashAtFullCost(t)
   const started = await startService(t, { auth: 'bearer', ...NO_LIMIT })
   await started.service.accounts!.addUser(ANA, 'Ana', ['*'], PASSWORD)
   const least: Record<string, number> = {}

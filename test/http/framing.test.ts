@@ -118,7 +118,7 @@ test('reads that come together are answered in their order, and what is sent aga
   const { url, service } = await startService(t)
   for (let i = 0; i < 100; i++) await createEntry(service.store, { password: `p${i}`, sistema: 's', usuario: 'u' },
     null)
-  const ids = Array.from({ length: 2_000 }, (_, i) => 1 + i * 37 % 120)
+  const ids = Array.from({ length: 400 }, (_, i) => 1 + i * 37 % 120)
   const gets = ids.map(id => `GET /api/getPassword/${id} HTTP/1.1\r\nHost:[::1]\r\n\r\n`)
   const answers: RawAnswer[] = []
   let connections = 0

@@ -515,7 +515,7 @@ test('commands on the journal\'s file need neither the lock nor a writable folde
 })
 
 test('an entry is found and shown by a running service in two requests, which read no file', async t => {
-  const program = await startProgram(t, { flags: { page: 'off' } })
+  const program = await startProgram(t)
   await send(program.url, 'POST', '/api/createPassword', { ...entry, sistema: 'github' })
   const [path, aside] = [join(program.folder, 'journal.jsonl'), join(program.folder, 'aside')]
   renameSync(path, aside)
@@ -674,9 +674,9 @@ test('a backup of a served journal is verified, for its owner alone, and never m
 test('several commands at once without a server all succeed', async t => {
   const folder = await initialized(t)
   const left = await Promise.all([1, 2, 3, 4, 5].map(n =>
-    adminProcess(folder, `user add u${n}@x --password-stdin`, 'a long password')))
+    adminProcess(folder, `entry add --system s${n} --user u --password-stdin`, 'p')))
   assert.deepEqual(left.map(({ code, error }) => [code, error]), left.map(() => [0, '']))
-  assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 5)
+  assert.equal(JSON.parse(await done(folder, 'entry list --json')).length, 5)
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })
 

@@ -9,9 +9,7 @@ import { startProtected } from '../support/accounts.ts'
 import { admin, done, initialized, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
 import { startProgram, type Program } from '../support/program.ts'
-import { atEnd, freshFolder, send } from '../support/service.ts'
-
-const PASSWORD = 'correct horse battery staple'
+import { atEnd, freshFolder } from '../support/service.ts'
 
 interface Served {
   readonly program: Program
@@ -19,14 +17,12 @@ interface Served {
 }
 
 async function served(t: TestContext, folder: string): Promise<Served> {
-  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on',
-    'login-limit': '0' } })
+  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer', 'extra-routes': 'on' } })
   const tokens = new Map<string, string>()
   return {
     program,
     ask: async (method, path, user, body) => {
-      if (!tokens.has(user)) tokens.set(user, (await send(program.url, 'POST', '/api/login',
-        { email: user, password: PASSWORD })).json.token)
+      if (!tokens.has(user)) tokens.set(user, (await done(folder, `token issue ${user}`)).trim())
       const { status } = await fetch(`${program.url}/api/${path}`, {
         method, headers: { Authorization: `Bearer ${tokens.get(user)}`, ...body &&
           { 'Content-Type': 'application/json' } }, ...body && { body: JSON.stringify(body) }
@@ -38,7 +34,7 @@ async function served(t: TestContext, folder: string): Promise<Served> {
 
 async function withUsers(t: TestContext): Promise<string> {
   const folder = await initialized(t)
-  for (const email of ['ana@x', 'bea@x']) await done(folder, `user add ${email} --password-stdin`, PASSWORD)
+  for (const email of ['ana@x', 'bea@x']) await done(folder, `user add ${email} --no-password`)
   return folder
 }
 
@@ -93,7 +89,7 @@ test('a removed user, also one whose address is taken again, is named after a co
   assert.deepEqual((await audited(folder, 'bea@x')).rows, [[1, 'bea@x (removed)', 'read']])
   assert.deepEqual((await audited(folder, '#2')).rows, [[1, 'bea@x (removed)', 'read']])
   assert.deepEqual((await audited(folder, '1')).report.knows.map(({ since }: any) => since), [null, null])
-  await done(folder, 'user add bea@x --password-stdin', PASSWORD)
+  await done(folder, 'user add bea@x --no-password')
   const again = await served(t, folder)
   await again.ask('GET', 'getPassword/2', 'bea@x')
   assert.deepEqual((await audited(folder, 'BEA@x')).rows, [[1, 'bea@x (removed)', 'read'], [2, 'bea@x', 'read']])

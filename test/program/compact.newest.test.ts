@@ -137,7 +137,7 @@ test('the verifier says the same of archives that join, with the key, and refuse
 })
 
 test('beside a service compaction and re-encryption say how long it must be stopped, and change nothing', async t => {
-  const program = await startProgram(t, { flags: { page: 'off' } })
+  const program = await startProgram(t)
   await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   const before = readFileSync(join(program.folder, 'journal.jsonl'))
   for (const [words, what] of [['journal compact', 'compaction'], ['key rewrite', 're-encryption']] as const) {

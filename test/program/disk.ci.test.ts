@@ -65,14 +65,14 @@ class Client {
 }
 
 async function startedWithEntries(t: TestContext, data = freshFolder(t)): Promise<[Program, Client]> {
-  const program = await startProgram(t, { flags: { data, page: 'off' }, env: ONE_THREAD })
+  const program = await startProgram(t, { flags: { data }, env: ONE_THREAD })
   const client = new Client(program)
   for (let n = 0; n < 3; n++) await client.created()
   return [program, client]
 }
 
 const startOn = (t: TestContext, folder: string): Promise<Program> =>
-  startProgram(t, { flags: { data: folder, page: 'off' } })
+  startProgram(t, { flags: { data: folder } })
 
 async function restarted(t: TestContext, program: Program): Promise<Program> {
   assert.equal((await program.stop()).code, 0)
@@ -104,7 +104,7 @@ async function filled(folder: string, ...users: readonly string[]): Promise<stri
 
 /** Starts a program that must end by itself, with one line that matches. */
 async function isRefused(t: TestContext, data: string, line: RegExp): Promise<void> {
-  const { code, stdout, stderr } = await runProgram(t, { flags: { data, page: 'off' } })
+  const { code, stdout, stderr } = await runProgram(t, { flags: { data } })
   assert.equal(code, 1)
   assert.match(stderr, /^error: [^\n]+\n$/)
   assert.match(stderr, line)

@@ -57,7 +57,7 @@ const COMMANDS: { readonly [command: string]: Row } = {
   'journal rescue': {
     words: (_, there) => `journal rescue ${there}/rescued.jsonl`, state: 'THERE/rescued.jsonl was not made',
     first: async (t, folder) => {
-      await startProgram(t, { flags: { page: 'off', data: folder } })
+      await startProgram(t, { flags: { data: folder } })
       rmSync(join(folder, 'journal.jsonl'))
     }
   },

@@ -14,8 +14,6 @@ import { freshFolder, send } from '../support/service.ts'
 import { VERSION } from '../../src/version.ts'
 import { socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
-const WITHOUT_PAGE = { page: 'off' }
-
 /** Removes the sockets of a folder, as a cleaner of temporary files does; gives how many there were. */
 function clean(folder: string): number {
   const sockets = socketsIn(folder)
@@ -33,7 +31,7 @@ async function systemsIn(folder: string): Promise<readonly string[]> {
 }
 
 test('a service whose socket was removed takes no more changes and says so, while reads go on', async t => {
-  const service = await startProgram(t, { flags: WITHOUT_PAGE })
+  const service = await startProgram(t)
   assert.equal(await create(service, 'a'), 200)
   assert.equal(clean(service.folder), 1)
   assert.equal((await send(service.url, 'GET', '/healthz')).status, 503)
@@ -47,11 +45,11 @@ test('a service whose socket was removed takes no more changes and says so, whil
 
 for (const changes of [false, true]) {
   test(`${changes ? 'a journal that another changed' : 'a lock that another had'} ends changes for good`, async t => {
-    const first = await startProgram(t, { flags: WITHOUT_PAGE })
+    const first = await startProgram(t)
     assert.equal(await create(first, 'a'), 200)
     first.child.kill('SIGSTOP')
     clean(first.folder)
-    const second = await startProgram(t, { flags: { ...WITHOUT_PAGE, data: first.folder } })
+    const second = await startProgram(t, { flags: { data: first.folder } })
     if (changes) assert.equal(await create(second, 'b'), 200)
     first.child.kill('SIGCONT')
     assert.equal(await create(first, 'c'), 500)
@@ -63,7 +61,7 @@ for (const changes of [false, true]) {
 }
 
 test('a socket that came back from a backup is not taken for the lock', async t => {
-  const service = await startProgram(t, { flags: WITHOUT_PAGE })
+  const service = await startProgram(t)
   const [name = ''] = socketsIn(service.folder)
   renameSync(join(service.folder, name), join(freshFolder(t), name))
   writeFileSync(join(service.folder, name), '')
@@ -71,7 +69,7 @@ test('a socket that came back from a backup is not taken for the lock', async t 
 })
 
 test('a service asks for no body of a program of another version or of none, and changes nothing', async t => {
-  const { folder } = await startProgram(t, { flags: WITHOUT_PAGE })
+  const { folder } = await startProgram(t)
   const socketPath = join(folder, socketsIn(folder)[0]!)
   const body = '{"password":"p","sistema":"s","usuario":"u"}'
   for (const [version, status] of [[undefined, 400], ['0.0.1', 400], [VERSION, 200]] as const) {

@@ -22,7 +22,7 @@ const create = async ({ url }: Program): Promise<number> =>
 const rescuedIn = (folder: string): string[] => readdirSync(folder).filter(name => name.startsWith('journal.rescued-'))
 
 async function withThree(t: TestContext, flags: Record<string, string> = {}): Promise<Program> {
-  const program = await startProgram(t, { flags: { page: 'off', ...flags } })
+  const program = await startProgram(t, { flags })
   for (let n = 0; n < 3; n++) assert.equal(await create(program), 200)
   return program
 }

@@ -151,7 +151,7 @@ test('a restore says the next id, and gives none below --next-id, also after a s
 })
 
 test('while a service runs, a restore is refused with a line that names its process', async t => {
-  const service = await startProgram(t, { flags: { page: 'off' } })
+  const service = await startProgram(t)
   const copy = join(freshFolder(t), 'copy.jsonl')
   await done(service.folder, `journal backup ${copy}`)
   await refused(service.folder, `journal restore ${copy}`, 1,

@@ -288,7 +288,7 @@ describe('the program', { concurrency: 2 }, () => {
     const store = await fileStore(folder)
     for (const password of ['a', 'b', 'c']) await createEntry(store, { password, sistema: 's', usuario: 'u' }, null)
     await store.close()
-    const { url, stdout, stop } = await startProgram(t, { flags: { data: folder, 'rate-limit': '60' } })
+    const { url, stdout, stop } = await startProgram(t, { flags: { data: folder, 'rate-limit': '60', page: 'on' } })
     const head = /,"hash":"([0-9a-f]{64})"\}\n$/.exec(readFileSync(join(folder, 'journal.jsonl'), 'latin1'))?.[1]
     assert.deepEqual(stdout.split('\n'), [
       `data folder    ${folder}`,

@@ -106,7 +106,7 @@ test('while a password is typed, a service may start; what was typed goes to tha
     child.stdout.setEncoding('utf8').on('data', text => { seen += text })
     const ended = once(child, 'close')
     await until('the prompt', () => seen.includes('password (12'))
-    const service = await startProgram(t, { flags: { data: folder, page: 'off' } })
+    const service = await startProgram(t, { flags: { data: folder } })
     child.stdin.write('a long password\r')
     await until('the second prompt', () => seen.includes('again: '))
     child.stdin.write('a long password\r')
@@ -117,7 +117,7 @@ test('while a password is typed, a service may start; what was typed goes to tha
 })
 
 test('a command that waits for the service says so, and goes on when that answers', async t => {
-  const service = await startProgram(t, { flags: { page: 'off' } })
+  const service = await startProgram(t)
   await done(service.folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   service.child.kill('SIGSTOP')
   const child = spawn(process.execPath, [ADMIN, 'entry', 'get', '1'], { env: { DATA_DIR: service.folder } })
@@ -246,7 +246,7 @@ test('a list that nobody takes out of its pipe holds up no service', async t => 
   const child = spawn(process.execPath, [ADMIN, 'token', 'list'], { env: { DATA_DIR: folder } })
   t.after(() => child.kill('SIGKILL'))
   await once(child.stdout, 'readable')
-  const service = await startProgram(t, { flags: { data: folder, page: 'off' } })
+  const service = await startProgram(t, { flags: { data: folder } })
   const text = await child.stdout.setEncoding('utf8').toArray()
   assert.equal(text.join('').split('\n').length, 10_001, 'a header, a line each, and nothing behind the last')
   await service.stop()

@@ -98,7 +98,7 @@ async function served(t: TestContext, { flags, command }: Partial<Row> = {}): Pr
   const folder = await initialized(t)
   const tokens: Record<string, string> = {}
   for (const email of ['ana@x', 'bea@x']) {
-    await done(folder, `user add ${email} --password-stdin`, 'correct horse battery staple')
+    await done(folder, `user add ${email} --no-password`)
     tokens[email] = JSON.parse(await done(folder, `token issue ${email} --json`)).token
   }
   const made = {

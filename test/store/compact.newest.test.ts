@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { Event } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/parts/operator/rewriting/checkpoint.ts'
-import type { PasswordHasher } from '../../src/store/passwords.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, type FileStoreOptions, type FullStore } from '../support/stores.ts'
@@ -22,12 +21,10 @@ import { event } from '../../src/store/event.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const fields = { password: 'p', sistema: 's', usuario: 'u' }
-/** Hashing costs half a second, which nothing here is about. */
-const hasher = { hash: async (password: string) => `hash of ${password}` } as PasswordHasher
 let wallMs = Date.UTC(2026, 0, 31)
 
 async function open(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
-  const store = await fileStore(folder, { hasher, wallMs: () => wallMs, ...options })
+  const store = await fileStore(folder, { wallMs: () => wallMs, ...options })
   checkState(store.state)
   return store
 }
@@ -330,57 +327,6 @@ test('a compacted journal shows no state of a large entry that it never had', as
     /^(entry|entries|fields)\./.test(type))
   assert.deepEqual(made.map(({ type, data }) => [type, { ...(data as any).entries?.[0], changed: undefined }]),
     [['fields.kept', { ...large, status: 1, changed: undefined }]])
-})
-
-test('an entry cannot outgrow compaction and export; one that an older version let grow is compacted', async t => {
-  const folder = freshFolder(t)
-  const store = await open(folder)
-  const part = 'x'.repeat(9 * 1024 * 1024)
-  await createEntry(store, { ...fields, password: part }, null)
-  await assert.rejects(updateEntry(store, 1, { sistema: part }, null), { code: 'entry-too-large' })
-  await assert.rejects(createEntry(store, { password: part, sistema: part, usuario: 'u' }, null),
-    { code: 'entry-too-large' })
-  assert.equal(store.state.entries.get(1)!.sistema, fields.sistema)
-  for (const field of ['sistema', 'usuario']) {
-    await store.commit(() => [[event('entry.updated', null, { id: 1, [field]: part })], undefined])
-  }
-  await deleteEntry(store, 1, null)
-  const before = store.state.entries.text(1)!
-  assert.ok(before.length > 27 * 1024 * 1024)
-  await assert.rejects(updateEntry(store, 1, { usuario: `${part}y` }, null), { code: 'entry-too-large' })
-  await updateEntry(store, 1, { usuario: part }, null)
-  await compact(store, false)
-  await reencrypt(store)
-  await store.close()
-  const again = await open(folder)
-  assert.equal(again.state.entries.text(1)!, before)
-  await again.close()
-})
-
-test('replaying users and ending tokens costs no more for each when there are many', async t => {
-  const made = async (users: number): Promise<string> => {
-    const folder = freshFolder(t)
-    const secret = randomBytes(32)
-    writeKeys(folder, secret)
-    const add = (id: number) => ({ type: 'user.added', data: { id, email: `${id}@x`, name: 'n', abilities: [],
-      passwordHash: 'h' } })
-    const issue = (n: number) => ({ type: 'token.issued',
-      data: { hash: `${n}`.padStart(64, '0'), user: 1 + n % users, abilities: [], issued: '', expires: null } })
-    const end = (user: number) => ({ type: 'tokens.revoked', data: { user } })
-    const ids = Array.from({ length: users }, (_, i) => i + 1)
-    putJournal(folder, referenceLines(secret, [...ids.map(add), ...ids.map(issue),
-      ...ids.map(end)].map(record => [record])))
-    return folder
-  }
-  const cost = async (folder: string): Promise<number> => {
-    const { user } = process.cpuUsage()
-    await (await open(folder)).close()
-    return process.cpuUsage().user - user
-  }
-  const [few, many] = [await made(500), await made(8_000)]
-  await cost(few)
-  const [least, most] = [await cost(few), await cost(many)]
-  assert.ok(most < 16 * 4 * least, `${least} us for 500, ${most} us for 8,000`)
 })
 
 test('a compaction by a clock a year ahead ends no token; one expired before the newest record goes', async t => {

@@ -7,11 +7,12 @@ import { Failure } from '../../src/errors.ts'
 import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_KNOWN_PAIRS } from '../../src/limits.ts'
 import { KnownPairs } from '../../src/store/logins.ts'
 import { PasswordHasher } from '../../src/store/passwords.ts'
-import { CHEAP } from '../support/accounts.ts'
+import { CHEAP, hashAtFullCost } from '../support/hashes.ts'
 
 const cheap = (): PasswordHasher => new PasswordHasher(CHEAP)
 
-test('a hash is a PHC string that scrypt gives for N=2^15, r=8, p=3 and a salt of 16 bytes', async () => {
+test('a hash is a PHC string that scrypt gives for N=2^15, r=8, p=3 and a salt of 16 bytes', async t => {
+  hashAtFullCost(t)
   const hasher = new PasswordHasher()
   const phc = await hasher.hash('secreto')
   const [, salt = '', hash = ''] =

@@ -5,11 +5,9 @@ import { PasswordHasher, type ScryptCost } from '../../src/store/passwords.ts'
 import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { fileStore, withAccounts, type FullStore } from './stores.ts'
+import { CHEAP } from './hashes.ts'
 import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
 import { freshFolder, startService, type Scope, type Started } from './service.ts'
-
-/** The least that scrypt takes within the memory that the hasher grants it: a fraction of a millisecond. */
-export const CHEAP: ScryptCost = { ln: 4, r: 1, p: 1 }
 
 /** The user that most tests have, and the password of every user. */
 export const ANA = 'ana@example.org'
@@ -35,12 +33,12 @@ export class World {
   dataOf(type: string): any[] { return this.records.filter(record => record.type === type).map(({ data }) => data) }
 }
 
-/** Starts the protected configuration with users (address: abilities) whose hashes cost next to nothing. */
+/** Starts the protected configuration with users (address: abilities). */
 export async function startProtected(
   t: Scope, flags: Record<string, string> = {}, users: Record<string, readonly string[]> = { [ANA]: ['*'] }
 ): Promise<Started> {
   const folder = freshFolder(t)
-  const store = await fileStore(folder, { hasher: new PasswordHasher(CHEAP) })
+  const store = await fileStore(folder)
   for (const [email, abilities] of Object.entries(users)) {
     await store.accounts.addUser(email, email.split('@')[0]!, abilities, PASSWORD)
   }

@@ -4,8 +4,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
-import { PasswordHasher } from '../../src/store/passwords.ts'
-import { ANA, CHEAP, PASSWORD, startProtected } from './accounts.ts'
+import { ANA, PASSWORD, startProtected } from './accounts.ts'
 import { atEnd, startService, type Started } from './service.ts'
 import { after, type TestContext } from 'node:test'
 import { MISSING, SCRIPT_TIMEOUT_MS, startBrowser, type Engine } from './engines.ts'
@@ -16,11 +15,6 @@ import { createEntry as create } from '../../src/store/commands.ts'
 export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
 /** One of them: for what the page does by itself, and what needs the DevTools Protocol. */
 export const CHROMIUM: readonly Engine[] = ['chromium']
-
-// A login replaces a cheap hash by one of today's cost, half a second of each core; the page does not notice.
-const cheap = new PasswordHasher(CHEAP)
-const hash = cheap.hash.bind(cheap)
-PasswordHasher.prototype.hash = hash
 
 // The page's files are compressed at the start of a service: here once, and not for each of a hundred services.
 const compressed = new Map<string, Buffer>()

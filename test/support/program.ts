@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { SETTINGS } from '../../src/settings.ts'
 import { atEnd, freshFolder, type Scope } from './service.ts'
 
 export const SERVER: string = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
@@ -10,7 +11,7 @@ export const SERVER: string = fileURLToPath(new URL('../../dist/server.js', impo
 const WAIT_MS = 25_000
 
 export interface ProgramOptions {
-  /** Flags and their values; without `data` it gets a fresh folder, without `port` a free one, and no rate limit. */
+  /** Flags and their values; without others it has a fresh folder, a free port, no rate limit and no page. */
   readonly flags?: { readonly [flag: string]: string }
   /** The whole command line, instead of flags. */
   readonly args?: readonly string[]
@@ -55,7 +56,8 @@ export interface Program extends Launched {
 export function launchProgram(t: Scope, options: ProgramOptions = {}): Launched {
   const { flags = {}, env = {}, cwd } = options
   const folder = flags['data'] ?? (options.args === undefined ? freshFolder(t) : '')
-  const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
+  const page = 'page' in SETTINGS ? { page: 'off' } : {}
+  const all = { port: '0', 'rate-limit': '0', ...page, data: folder, ...flags }
   const args = options.args ?? Object.entries(all).map(([flag, value]) => `--${flag}=${value}`)
   const [file = '', ...before] = options.command ?? [process.execPath, SERVER]
   const child = spawn(file, [...before, ...args], { env, cwd, stdio: 'pipe' })

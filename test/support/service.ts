@@ -2,6 +2,7 @@
 import { openService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
 import { checkState } from './check.ts'
+import './hashes.ts'
 import { opened } from './leaks.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
