@@ -73,6 +73,9 @@ const isNow = (...codes: readonly number[]) => (_old: Shown, young: Shown): bool
 
 const GROUP = /,"grupo":"(?:[^"\\]|\\.)*"/g
 
+/** Changes of the other fields are new. */
+const isOlder = (field: string): boolean => field !== 'grupo' && field !== 'otp'
+
 const NETWORK = 'Operators: network, logs, installation'
 const OWN = /\/api\/changeOwnPassword/
 
@@ -130,7 +133,8 @@ export const MEANT: readonly Meant[] = [
     of: /\/api\/historyPassword/,
     commonOf: inJson(({ history, ...others }) => ({ ...others,
       history: history?.map(({ version, fields, ...change }: any) =>
-        ({ ...change, fields: Array.isArray(fields) ? fields : Object.keys(fields) })) }))
+        ({ ...change, fields: (Array.isArray(fields) ? fields : Object.keys(fields)).filter(isOlder) }))
+        .filter(({ change, fields }: any) => change !== 'updated' || fields.length > 0) }))
   },
   {
     said: 'Every 429 says `X-RateLimit-Remaining: 0`.', of: /./,

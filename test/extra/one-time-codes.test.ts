@@ -23,7 +23,7 @@ function assertCode(text: string, { code, seconds, status }: any, fromMs: number
   assert.ok(seconds >= 1 && seconds <= otp.period && status === 200, `${seconds} seconds, status ${status}`)
 }
 
-test('the secret of codes is in no answer of any route, and each that changes it changes the tag', async t => {
+test('no answer has the secret of codes; a change of it changes the tag, and the history names it', async t => {
   const { url } = await startService(t, FLAGS)
   const answers: string[] = []
   const ask = async (method: string, path: string, body?: unknown): Promise<Awaited<ReturnType<typeof send>>> => {
@@ -44,8 +44,13 @@ test('the secret of codes is in no answer of any route, and each that changes it
   assert.equal(new Set(tags).size, 3)
   assert.equal(tags[3], tags[0], 'cleared, the entry is as it was')
   await ask('POST', 'createPassword', { ...FIELDS, otp: OTP, notas: 'n' })
-  for (const path of ['listPassword', 'getPassword/2', 'listEntries', 'historyPassword/1', 'historyPassword/2',
-    'oneTimeCode/2']) await ask('GET', path)
+  for (const path of ['listPassword', 'getPassword/2', 'listEntries', 'oneTimeCode/2']) await ask('GET', path)
+  const namesOf = async (id: number): Promise<string[][]> =>
+    (await ask('GET', `historyPassword/${id}`)).json.history.map(({ fields }: { fields: string[] }) => fields)
+  assert.deepEqual(await namesOf(1), [['otp'], ['otp'], ['otp'], ['password', 'sistema', 'usuario']])
+  assert.deepEqual(await namesOf(2), [['password', 'sistema', 'usuario', 'notas', 'otp']])
+  assert.deepEqual((await ask('GET', 'formerPassword/1/2')).json, { fields: {}, status: 200 })
+  assert.deepEqual((await ask('GET', 'formerPassword/2/1')).json.fields, { ...FIELDS, notas: 'n' })
   await ask('POST', 'deletePassword/2')
   for (const path of ['deletedPasswords', 'deletedPasswords/3', 'getPassword/2']) await ask('GET', path)
   for (const secret of [OTP, 'MZXW6YTBOI']) assert.ok(answers.every(text => !text.includes(secret)), secret)

@@ -2,7 +2,7 @@
 import { BUSY, jsonReply, type Reply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
-import { ANSWERED_FIELDS } from '../../store/entry.ts'
+import { ANSWERED_FIELDS, ENTRY_FIELDS } from '../../store/entry.ts'
 import type { Store } from '../../store/store.ts'
 import { EXAMPLE, object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription } from '../described-route.ts'
 import { historyReader } from './history.ts'
@@ -31,11 +31,11 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
         if (changes === undefined) return BUSY
         const found = changes.find(one => one.version === version)
         if (found === undefined || found.change === 'unseen') return UNKNOWN
-        const { fields } = found
+        const fields = Object.fromEntries(ANSWERED_FIELDS.map(field => [field, found.fields[field]]))
         const read = jsonReply(200, { fields, status: 200 })
         const again = (): Reply => {
           if (before(id, session) !== undefined) return UNKNOWN // moved out of sight, or purged, meanwhile
-          const isPresent = fields.password !== undefined && fields.password === state.entries.get(id)?.password
+          const isPresent = fields['password'] !== undefined && fields['password'] === state.entries.get(id)?.password
           return { ...read, tells: isPresent ? id : [], logged: { entry: id }, again }
         }
         return again()
@@ -71,7 +71,7 @@ const HISTORY: RouteDescription = {
         items: object({
           version: { type: 'integer', minimum: 1 }, time: TEXT,
           change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
-          fields: { type: 'array', items: { enum: ANSWERED_FIELDS } },
+          fields: { type: 'array', items: { enum: ENTRY_FIELDS } },
           by: { type: ['string', 'null'] }
         })
       },

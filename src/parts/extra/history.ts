@@ -2,7 +2,7 @@
 import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readInSteps } from '../../journal/recover.ts'
-import { ANSWERED_FIELDS, fieldsOf, type EntryChanges } from '../../store/entry.ts'
+import { ENTRY_FIELDS, fieldsOf, type EntryChanges } from '../../store/entry.ts'
 import { sees, type Groups } from '../../store/users.ts'
 import { changesIn, operatorIn } from '../changes.ts'
 
@@ -20,6 +20,7 @@ export interface Change {
   readonly by: number | string | null
   /** `kept`: at a compaction; earlier changes are in an archive. `unseen`: while the entry was out of sight. */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
+  /** Those that nobody is answered, too: their names may be said. */
   readonly fields: EntryChanges
 }
 
@@ -89,6 +90,6 @@ function changeOf(record: JournalRecord, id: number): Omit<Change, 'version'> | 
   const set = changesIn(record, id)
   const change = CHANGES[type]
   if (set === undefined || change === undefined) return undefined
-  const fields = ANSWERED_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
+  const fields = ENTRY_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
   return { time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
 }
