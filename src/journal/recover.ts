@@ -58,7 +58,7 @@ export function readJournal(
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
-  const { found, take, end } = reading(path, keys, onLine)
+  const { found, take, refuse, end } = reading(path, keys, onLine)
   const descriptor = files.openToRead(path)
   try {
     let unread = Buffer.alloc(0)
@@ -69,8 +69,9 @@ export function * readInSteps(
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
       if (read <= 0) break
       unread = Buffer.concat([unread, piece.subarray(0, read)])
-      const { lines, bytes, isMalformed } = linesOf(unread)
+      const { lines, bytes, isMalformed, fault } = linesOf(unread, found)
       for (const line of lines) take(line)
+      if (fault !== undefined) refuse(fault)
       unread = unread.subarray(bytes)
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
       yield { ...found }
@@ -87,7 +88,10 @@ export function * readInSteps(
 
 interface Reading {
   readonly found: Recovered
+  /** Of a line whose hash follows. */
   take(line: Line): void
+  /** Of the line behind those. */
+  refuse(fault: string): never
   /** Throws unless the journal may end so. */
   end(tail: string): void
 }
@@ -104,7 +108,7 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
   }
   const take = (line: Line): void => {
     try {
-      const record = verifyLine(line, found.records + 1, found.head, keys, path)
+      const record = openRecord(line, found.head, keys, path)
       isPart = isStillPart(isPart, record)
       onLine(record, line.text)
     } catch (error) {
@@ -120,6 +124,7 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
     found.goodBytes += line.text.length + 1
     keyNames.add(line.key)
   }
+  const refuse = (fault: string): never => { throw refusal('journal-damaged', fault) }
   const end = (tail: string): void => {
     const { head, goodBytes, records } = found
     if (isPart) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
@@ -132,22 +137,33 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
     if (fault === undefined) return
     throw refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
   }
-  return { found, take, end }
+  return { found, take, refuse, end }
 }
 
-/** `bytes`: of the lines, which end before one that is malformed. */
-function linesOf(
-  unread: Buffer
-): { readonly lines: readonly Line[], readonly bytes: number, readonly isMalformed: boolean } {
+/**
+ * Lines whose hashes follow from each other. `bytes`: of them. They end before a line that is malformed or has `fault`.
+ * All hashes before the first seal: that takes a start some four percent less time than one after the other.
+ */
+function linesOf(unread: Buffer, { records, head }: End): {
+  readonly lines: readonly Line[], readonly bytes: number, readonly isMalformed: boolean, readonly fault?: string
+} {
   const lines: Line[] = []
   let bytes = 0
   for (const { start, end } of endedLines(unread)) {
     const line = parseLine(unread.toString('latin1', start, end))
     if (line === undefined) return { lines, bytes, isMalformed: true }
+    const fault = chainFault(line, records + lines.length + 1, lines.at(-1)?.hash ?? head)
+    if (fault !== undefined) return { lines, bytes, isMalformed: false, fault }
     lines.push(line)
     bytes = end + 1
   }
   return { lines, bytes, isMalformed: false }
+}
+
+/** `seq` is the number that the line must have. */
+function chainFault(line: Line, seq: number, previousHash: string): string | undefined {
+  if (line.seq !== seq) return `its seq is ${line.seq}`
+  return isChained(line, previousHash) ? undefined : 'its hash does not follow from the line before it'
 }
 
 /**
@@ -169,9 +185,14 @@ function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boole
 export function verifyLine(
   line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string
 ): JournalRecord {
-  const { time, type, by, key: name } = line
-  if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
-  if (!isChained(line, previousHash)) throw new Error('its hash does not follow from the line before it')
+  const fault = chainFault(line, seq, previousHash)
+  if (fault !== undefined) throw new Error(fault)
+  return openRecord(line, previousHash, keys, path)
+}
+
+/** Throws if the seal does not open, or `key-unknown`. */
+function openRecord(line: Line, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
+  const { seq, time, type, by, key: name } = line
   const key = keys.find(name)
   if (key === undefined) {
     const has = keys.names === undefined ? '' : `; the key file has ${keys.names.join(', ')}`

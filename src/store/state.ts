@@ -33,7 +33,7 @@ export class State implements Tables {
     assertKnownEvent(record.type, record.data)
     reduce(this, record, Date.parse(record.time))
     this.recorded = record.time
-    if (/^users?\./.test(record.type)) this.rights++
+    if (record.type.startsWith('user')) this.rights++
   }
 
   /** The open configuration's journal may hold expired tokens, too. */
