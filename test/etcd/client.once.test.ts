@@ -1,15 +1,19 @@
 /** How long a client waits for an endpoint, and for what it turns to the next one. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
+import { disk } from '../../src/journal/files.ts'
+import { etcdAccess, EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
 import { MAX_ETCD_ANSWER_BYTES } from '../../src/parts/etcd/etcd-limits.ts'
 import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
 import { base64, callEtcd, etcdMissing, startCluster } from '../support/etcd.ts'
+import { settingsOf } from '../support/instances.ts'
 import { failure } from '../support/journal.ts'
-import { atEnd } from '../support/service.ts'
+import { atEnd, freshFolder } from '../support/service.ts'
 
 async function endpoint(t: TestContext, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1')
@@ -187,5 +191,37 @@ test('what may succeed at another endpoint is asked there; any other refusal is 
     const asked = client.ask('/v3/kv/txn', () => ({}), performance.now() + 20_000)
     if (passes) assert.deepEqual(await asked, { at: 'far' }, `code ${code}`)
     else await assert.rejects(asked, failure('journal-refused', new RegExp(`words of ${code}$`)))
+  }
+})
+
+for (const [code, message] of [
+  [16, 'etcdserver: invalid auth token'], [3, 'etcdserver: revision of auth store is old']
+] as const) {
+  test(`after "${message}" the client logs in again at the same endpoint`, async t => {
+    let logins = 0
+    const near = await endpoint(t, (request, response) => {
+      if (request.url === '/v3/auth/authenticate') { response.end(`{"token":"login ${++logins}"}`); return }
+      if (request.headers.authorization === 'login 2') { response.end('{"at":"near"}'); return }
+      response.writeHead(400).end(JSON.stringify({ code, message }))
+    })
+    const far = await endpoint(t, (_request, response) => { response.end('{"at":"far"}') })
+    const client = new EtcdClient({ endpoints: [near, far], user: { name: 'pes', password: () => '' } })
+    atEnd(t, () => client.close())
+    const ask = async (): Promise<string> =>
+      (await client.ask('/v3/kv/txn', () => ({}), performance.now() + 20_000)).at
+    await client.follow('/v3/watch', {}, () => {}, new AbortController().signal).catch(() => {}) // has logged in
+    assert.deepEqual([await ask(), await ask(), logins], ['near', 'near', 2])
+  })
+}
+
+test('the password of etcd is the first line of its file, to the letter', t => {
+  const path = join(freshFolder(t), 'password')
+  for (const [text, password] of [
+    ['word', 'word'], ['word\n', 'word'], ['word\r\n', 'word'], [' word \n', ' word '], ['word\nanother\n', 'word'],
+    ['', '']
+  ] as const) {
+    writeFileSync(path, text)
+    const settings = { ...settingsOf('http://localhost:2379', '/pes'), etcdUser: 'pes', etcdPasswordFile: path }
+    assert.equal(etcdAccess(settings, disk).user!.password(), password, JSON.stringify(text))
   }
 })

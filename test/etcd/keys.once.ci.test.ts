@@ -9,6 +9,7 @@ import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
 import { START } from '../../src/parts/etcd/etcd-keys.ts'
 import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
+import { createEntry } from '../../src/store/commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
 import {
@@ -293,4 +294,42 @@ test('a watch reports records and the marker, not keys between them', { skip: NO
   await log.change(marker, 'b', soonMs())
   await until(() => taken.filter(one => one === 'marker').length > 0)
   assert.deepEqual(taken.filter(one => one !== 0), [1, 'marker'])
+})
+
+test('a marker of a lower revision is read again: an etcd from a snapshot counts anew', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const log = new EtcdLog(client, '/pes')
+  const marker = (await log.change(undefined, '0123abcd', soonMs()))!
+  log.marker = { ...marker, revision: String(Number(marker.revision) + 1_000) }
+  assert.deepEqual((await log.after(START, performance.now() + 3_000)).records, [])
+  assert.deepEqual(log.marker, marker)
+})
+
+test('a journal is removed with its newest record alone: one that came meanwhile keeps all of it', {
+  skip: NO_ETCD
+}, async t => {
+  const { endpoints } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const log = new EtcdLog(client, '/pes')
+  await log.change(undefined, 'a', soonMs())
+  const records = [{ seq: 1, text: 'the first line' }, { seq: 2, text: 'another line' }] as const
+  await log.append(START, log.marker!, records.map(({ text }) => text), soonMs())
+  assert.deepEqual([await log.remove(log.marker!, records[0], soonMs()), await log.look(soonMs())], [false, 2])
+  assert.deepEqual([await log.remove(log.marker!, records[1], soonMs()), await log.look(soonMs())], [true, 0])
+})
+
+test('a batch whose answer is lost is there as a whole once it is acknowledged', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true // the watch would bring it
+  const { service: { store } } = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+  proxy.treat = append => append === 1 ? 'answer lost' : 'passed'
+  const made = await Promise.all(Array.from({ length: 100 }, async () => {
+    const { id } = await createEntry(store, { password: 'p', sistema: 's', usuario: 'u' }, null)
+    return store.state.entries.has(id)
+  }))
+  assert.deepEqual([proxy.appends, made.filter(isThere => !isThere).length], [2, 0])
 })

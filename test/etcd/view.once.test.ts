@@ -1,6 +1,9 @@
 /** What keeps an instance's view of the journal from being older than it says. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { Follower } from '../../src/parts/etcd/follower.ts'
+import { markerOf } from '../../src/parts/etcd/marker.ts'
 import { Replica } from '../../src/parts/etcd/replica.ts'
 import { singleFlight } from '../../src/parts/etcd/single-flight.ts'
 
@@ -50,3 +53,17 @@ test('a record behind a gap is skipped, and is no damage', () => {
   replica.take([{ seq: 2, text: 'the second' }] as never)
   assert.deepEqual([replica.newest.seq, replica.broken, applied], [0, undefined, []])
 })
+
+for (const [before, answer, after] of [
+  ['journal-behind', undefined, 'journal-behind'], ['journal-behind', 'journal-unreachable', 'journal-behind'],
+  ['journal-unreachable', undefined, undefined], [undefined, 'journal-unreachable', 'journal-unreachable']
+] as const) {
+  test(`an append is answered by ${answer ?? 'success'}: what was ${before ?? 'well'} is ${after ?? 'well'}`, () => {
+    const follower = new Follower({ marker: markerOf('0123abcd begun', '2') } as never, {} as never,
+      { fault: () => undefined } as never, () => {}, Date.now)
+    const failure = (code: typeof before | typeof answer): Failure | undefined => code && new Failure(code, 'words')
+    follower.outage = failure(before)
+    follower.wrote(failure(answer))
+    assert.equal(follower.outage?.code, after)
+  })
+}
