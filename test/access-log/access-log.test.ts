@@ -152,6 +152,26 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   assert.deepEqual(written.slice(5), [said({ dropped: 1 }), said({ service: 'stopped' })])
 })
 
+for (const how of ['throws', 'rejects'] as const) {
+  test(`where a write ${how}, the line that says how many are lost is said again until it is written`, async () => {
+    const written: string[] = []
+    let isFull = true
+    const write = (line: string): void | Promise<void> => {
+      if (!isFull) written.push(line)
+      else if (how === 'rejects') return Promise.reject(new Error('full'))
+      else throw new Error('full')
+    }
+    const log = new AccessLog({ write, pendingBytes: () => 0 }, () => 0, () => {})
+    for (let n = 0; n < 3; n++) {
+      log.write(REQUEST)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    isFull = false
+    log.write(REQUEST)
+    assert.deepEqual(written.map(line => JSON.parse(line).dropped), [3, undefined])
+  })
+}
+
 test('the first line says that the service has started, and the last one that it has stopped', async t => {
   const program = await startProgram(t, { flags: { 'access-log': 'on' } })
   await send(program.url, 'GET', '/api/listPassword')

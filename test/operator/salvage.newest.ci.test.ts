@@ -122,6 +122,20 @@ for (const [what, line] of [['a user', 3], ['tokens', 5], ['an entry', 1]] as co
   })
 }
 
+test('whose address was taken again is a user, even if the removal of the user before is lost', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async ({ accounts }) => {
+    await accounts.addUser('ana@x', 'the first', ['*'], 'a long password')
+    await accounts.removeUser('ana@x')
+    await accounts.addUser('ana@x', 'the second', ['*'], 'a long password')
+  }, 2)
+  const { unplaced, users, lockedUsers } =
+    JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+  assert.deepEqual({ unplaced, users, lockedUsers }, { unplaced: 0, users: 1, lockedUsers: ['ana@x'] })
+  renameSync(good, journalPath(folder))
+  const listed = JSON.parse(await done(folder, 'user list --json'))
+  assert.deepEqual(listed.map(({ id, name }: any) => [id, name]), [[2, 'the second']])
+})
+
 test('a whole journal is salvaged with 0; what holds no line, or has another key, is refused with 1', async t => {
   const { folder, bad, good } = await damagedFolder(t, store => createEntry(store, ENTRY, null))
   assert.equal((await admin(folder, `journal salvage ${bad} --to ${good}`)).code, 0)

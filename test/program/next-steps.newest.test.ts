@@ -37,6 +37,10 @@ test('a second backup within the same second is refused, says so, and leaves the
   assert.deepEqual(readdirSync(there), before)
   await done(folder, `journal backup ${there}/b.jsonl`)
   await refused(folder, `journal backup ${there}/b.jsonl`, 1, /exists already; --timestamp adds the time to the name$/m)
+  await done(folder, `journal backup ${there}/plain.jsonl`)
+  await done(folder, `journal backup ${there}/plain.jsonl --timestamp`)
+  const made = readdirSync(there).filter(name => name.startsWith('plain'))
+  assert.deepEqual(made.map(name => name.replace(/\d{8}T\d{6}Z/, 'TIME')).sort(), ['plain-TIME.jsonl', 'plain.jsonl'])
 })
 
 test('a backup under the name of a left-over, which the next start would remove, is refused', async t => {
