@@ -206,8 +206,8 @@ export class World {
     const may = this.pending !== undefined || (production && isNew) || isKeyLeft ||
       (isNew && this.statesLeft().length > 0) || this.lackingKeys().length > 0 || this.isSocketGone
     const args = ['--import', HELD, join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
-      `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [],
-      '--trust-proxy=127.0.0.1']
+      `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', '--page=off',
+      ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
     const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production', AUTH: 'none' } }
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let [out, error, isOver] = ['', '', false]

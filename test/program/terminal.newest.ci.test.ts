@@ -283,3 +283,27 @@ test('standard input is read in pieces up to its bound, that included', async ()
   assert.equal(String(await read(3)), 'abc')
   await assert.rejects(read(2), /larger than 2 bytes; split it/)
 })
+
+test('no part of a name finds an entry for a command that changes it or prints JSON; a whole one needs no answer', {
+  skip: NO_PYTHON
+}, async t => {
+  const folder = await initialized(t)
+  for (const [system, user] of [['github', 'ana'], ['git', 'carla']]) {
+    await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}\n`)
+  }
+  await done(folder, 'entry edit git --url https://repo.example/x')
+  const rows: readonly (readonly [words: string, code: number, seen: RegExp])[] = [
+    ['entry get Git --field user', 0, /^carla\r\n$/],
+    ['entry get repo.example', 0, /^entry 2 \(git, carla\)\r\n/],
+    ['entry history carla', 0, /^entry 2 \(git, carla\)\r\n.*entry\.created/],
+    ['entry get ana --json', 1, /no active entry has a system of this name/],
+    ['entry get nowhere', 1, /no active entry has this text/],
+    ...['entry edit hub --user x', 'entry edit hub --generate', 'entry restore hub']
+      .map(words => [words, 1, /no (active|deleted) entry has a system of this name/] as const)
+  ]
+  for (const [words, code, expected] of rows) {
+    const { code: left, seen } = await atTerminal(folder, words)
+    assert.equal(left, code, `${words}: ${seen}`)
+    assert.match(seen.replace(/\r\x1b\[K(reading[^\r]*)?/g, ''), expected, words)
+  }
+})

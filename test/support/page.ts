@@ -1,10 +1,8 @@
 /** The page of a service in a browser. */
 import type { Store } from '../../src/store/store.ts'
 import assert from 'node:assert/strict'
-import { Buffer } from 'node:buffer'
-import { syncBuiltinESMExports } from 'node:module'
-import zlib from 'node:zlib'
 import { ANA, PASSWORD, startProtected } from './accounts.ts'
+import './compressed-once.ts'
 import { atEnd, startService, type Started } from './service.ts'
 import { after, type TestContext } from 'node:test'
 import { MISSING, SCRIPT_TIMEOUT_MS, startBrowser, type Engine } from './engines.ts'
@@ -15,19 +13,6 @@ import { createEntry as create } from '../../src/store/commands.ts'
 export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
 /** One of them: for what the page does by itself, and what needs the DevTools Protocol. */
 export const CHROMIUM: readonly Engine[] = ['chromium']
-
-// The page's files are compressed at the start of a service: here once, and not for each of a hundred services.
-const compressed = new Map<string, Buffer>()
-for (const name of ['brotliCompressSync', 'gzipSync'] as const) {
-  const compress: (bytes: Buffer, options?: object) => Buffer = zlib[name]
-  zlib[name] = (bytes: zlib.InputType, options?: object) => {
-    const key = `${name} ${(bytes as Buffer).toString('latin1')}`
-    const known = compressed.get(key) ?? compress(bytes as Buffer, options)
-    compressed.set(key, known)
-    return known
-  }
-}
-syncBuiltinESMExports()
 
 const WIDTH = 1200
 const HEIGHT = 900
