@@ -60,7 +60,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path',
       'node:stream/consumers'),
     part('proxy-login', 'node:buffer', 'node:crypto'),
-    part('extra', 'node:buffer', 'node:util', 'node:zlib'),
+    part('extra', 'node:buffer', 'node:crypto', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],

@@ -14,7 +14,7 @@ import { compact, importEntries } from '../support/rewrite.ts'
 import { send, startService, within, type Started } from '../support/service.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
-import { EqualPasswords } from '../../src/store/equal-passwords.ts'
+import { EqualPasswords } from '../../src/parts/extra/equal-passwords.ts'
 import { Exposure } from '../../src/store/exposure.ts'
 
 const ROUTES = [

@@ -2,7 +2,7 @@
 import { jsonReply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { Call } from '../../http/route.ts'
-import type { EqualPasswords } from '../../store/equal-passwords.ts'
+import type { EqualPasswords } from './equal-passwords.ts'
 import { whoKnows } from '../../store/exposure.ts'
 import type { Store } from '../../store/store.ts'
 import { object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription } from '../described-route.ts'

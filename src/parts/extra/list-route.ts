@@ -2,7 +2,7 @@
 import type { Call } from '../../http/route.ts'
 import { jsonReply } from '../../http/reply.ts'
 import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS } from '../../store/entry.ts'
-import type { ListForm, Listing } from '../../store/listing.ts'
+import type { ListForm, Listing } from './listing.ts'
 import type { Groups } from '../../store/users.ts'
 import { namesTag, takesCoding } from '../coding.ts'
 import { TEXT, type DescribedRoute, type RouteDescription } from '../described-route.ts'

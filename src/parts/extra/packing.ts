@@ -5,7 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Listing, ListForm } from '../../store/listing.ts'
+import type { Listing, ListForm } from './listing.ts'
 
 /** Below this, compression saves no packet. */
 const MIN_PACKED_BYTES = 2 * 1024

@@ -1,9 +1,9 @@
 /** Which entries have the same password. Pages that have not changed are not read again. */
-import { LIST_PAGE_ENTRIES } from '../limits.ts'
-import type { Entries } from './entries.ts'
-import type { Exposure } from './exposure.ts'
-import { numberOf } from './former-knowers.ts'
-import { idsOn, pageOf } from './paged-list.ts'
+import { LIST_PAGE_ENTRIES } from '../../limits.ts'
+import type { Entries } from '../../store/entries.ts'
+import type { Exposure } from '../../store/exposure.ts'
+import { numberOf } from '../../store/former-knowers.ts'
+import { idsOn, pageOf } from '../../store/paged-list.ts'
 
 interface Shared { readonly ids: Set<number>, active: number }
 

@@ -4,12 +4,12 @@
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
-import type { Entries } from './entries.ts'
-import { ENTRY_FIELDS, FIELDS, openFieldsOf } from './entry.ts'
+import type { Entries } from '../../store/entries.ts'
+import { ENTRY_FIELDS, FIELDS, openFieldsOf } from '../../store/entry.ts'
 import type { EqualPasswords } from './equal-passwords.ts'
-import type { Exposure } from './exposure.ts'
-import { PagedList } from './paged-list.ts'
-import { keptByGroups, sees, type Groups } from './users.ts'
+import type { Exposure } from '../../store/exposure.ts'
+import { PagedList } from '../../store/paged-list.ts'
+import { keptByGroups, sees, type Groups } from '../../store/users.ts'
 
 /**
  * `reused` counts equal passwords of all entries, so it is for callers who see all of them; `exposed` counts the users
