@@ -67,6 +67,13 @@ test('who set or got a password knows it till the next; HEAD, refusal, list with
   await ask('POST', 'updatePassword/2', 'ana@x', { password: 'p3' })
   assert.deepEqual((await audited(folder, 'bea@x')).rows, [[2, 'bea@x', 'equal'], [3, 'bea@x', 'read']],
     'an equal password is known, too')
+  await ask('GET', 'getPassword/1', 'bea@x')
+  const records = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
+  const lastOf = (wanted: string, of: (data: any) => boolean): string =>
+    records.findLast(({ type, data }) => type === wanted && of(data)).time
+  const since = [lastOf('entry.updated', ({ id }) => id === 1), lastOf('passwords.told', ({ ids }) => ids.includes(1))]
+  assert.deepEqual((await audited(folder, '1')).report.knows.map((row: any) => [row.who, row.since]),
+    [['ana@x', since[0]], ['bea@x', since[1]]], 'since the present password')
   const { rows, report } = await audited(folder, 's3')
   assert.deepEqual(rows, [[3, 'ana@x', 'set'], [3, 'bea@x', 'read']])
   assert.ok(report.knows.every(({ since }: any) => Date.parse(since) > 0))

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
+import { MAX_HASH_QUEUE, MAX_HASHES } from '../../src/limits.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import type { Issued } from '../../src/store/listed.ts'
 import { tokenId } from '../../src/store/users.ts'
@@ -80,7 +81,8 @@ for (const [what, change] of [
     const ended = change(store.accounts, world)
     for (const late of [
       createEntry(store, entry, by), updateEntry(store, 1, { password: 'late' }, by), deleteEntry(store, 1, by),
-      restoreEntry(store, 1, by)
+      restoreEntry(store, 1, by), store.accounts.endSessions(by, 'others'),
+      store.accounts.changePassword(by, PASSWORD, 'another long password')
     ]) await assert.rejects(late, { code: 'session-changed' })
     await ended
     assert.deepEqual([store.state.entries.size, store.state.entries.get(1)], [1, { id: 1, ...entry, status: 1 }])
@@ -378,6 +380,22 @@ test('check finds a token without a user', async () => {
   await store.accounts.removeUser(ANA)
   world.records.push(orphan)
   assert.throws(() => checkState(world.open().state), /token 000000000000 belongs to no user/)
+})
+
+test('if too many logins wait, one of a pair of client and user comes in that has shown a token', async () => {
+  const { store: { accounts } } = await withAna()
+  await accounts.addUser('bea@example.org', undefined, ['*'], PASSWORD)
+  const login = (email: string, client: string): Promise<unknown> =>
+    accounts.login({ email, password: PASSWORD, client }, undefined)
+      .then(made => made === undefined ? 'refused' : 'made', ({ code }) => code)
+  const known = (await accounts.login({ email: ANA, password: PASSWORD, client: '192.0.2.1' }, undefined))!.token
+  assert.ok(accounts.session(known, '192.0.2.1'))
+  const flood = Array.from({ length: MAX_HASHES + MAX_HASH_QUEUE }, (_, n) => login('eve@x.org', `198.51.100.${n}`))
+  const others = [login(ANA, '192.0.2.2'), login('bea@example.org', '192.0.2.1')]
+  const made = login(ANA, '192.0.2.1')
+  assert.deepEqual([await Promise.all(others), await made], [['hashes-busy', 'hashes-busy'], 'made'])
+  const answers = await Promise.all(flood)
+  assert.deepEqual([answers.pop(), new Set(answers)], ['hashes-busy', new Set(['refused'])], 'in place of the last one')
 })
 
 test('beyond the bound the oldest login token ends, used or not, as the log says; the operator’s stay', async () => {

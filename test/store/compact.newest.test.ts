@@ -18,6 +18,7 @@ import {
 import { freshFolder } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 import { event } from '../../src/store/event.ts'
+import { isExpired } from '../../src/store/users.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const fields = { password: 'p', sistema: 's', usuario: 'u' }
@@ -30,9 +31,11 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Ful
 }
 
 function shown(store: FullStore): unknown {
-  const { accounts, state: { entries, deletions, knowledge } } = store
+  const { accounts, state: { entries, deletions, knowledge, tokens } } = store
   return [entries.list()?.toString(), Array.from({ length: entries.size + 1 }, (_, i) => entries.text(i + 1) ?? null),
-    accounts.users(), accounts.tokens(), entries.count, entries.active, [...deletions], knowledge.kept(),
+    accounts.users(), [...tokens].filter(([, token]) => !isExpired(token, wallMs))
+      .map(([hash, { usedMs: _, ...token }]) => [hash, token]),
+    entries.count, entries.active, [...deletions], knowledge.kept(),
     [...knowledge.keptKnowers()], [...knowledge.keptChanges()], [...knowledge.keptPages()], knowledge.former.kept()]
 }
 
@@ -48,6 +51,7 @@ async function filled(store: FullStore): Promise<void> {
   for (const name of ['ana', 'bob', 'eva']) await accounts.addUser(`${name}@x`, name, ['*'], 'a long password')
   for (const email of ['ana@x', 'bob@x', 'eva@x']) await accounts.issue(email, ['password:read'], undefined)
   await accounts.issue('eva@x', undefined, 1)
+  assert.ok(await accounts.login({ email: 'eva@x', password: 'a long password', client: '' }, 60))
   await accounts.setPassword('ana@x', 'another long password')
   await accounts.issue('ana@x', undefined, 60)
   await accounts.removeUser('bob@x')

@@ -61,6 +61,31 @@ test('names that differ only in case are one: the first spelling stands for entr
   assert.equal((await createEntry(world.open(), { ...FIELDS, grupo: 'ops' }, null)).grupo, 'Ops', 'after a restart')
 })
 
+/** What has the name Ops first. */
+const FIRST: { readonly [what: string]: (store: FullStore) => Promise<unknown> } = {
+  'an entry': store => createEntry(store, { ...FIELDS, grupo: 'Ops' }, null),
+  'a moved entry': async store => {
+    await createEntry(store, FIELDS, null)
+    await updateEntry(store, 1, { grupo: 'Ops' }, null)
+  },
+  'an import': async store => importEntries(store, [{ ...FIELDS, grupo: 'Ops', status: 1 }]),
+  'a user': store => store.accounts.addUser(BOB, undefined, ['*'], PASSWORD, ['Ops']),
+  'a user who is changed': store => store.accounts.changeUser(ANA, undefined, undefined, ['Ops']),
+  'a token': store => sessionOf(store, ANA, ['Ops'])
+}
+
+test('the first spelling stands, whatever has it, also after a restart', async () => {
+  for (const [what, act] of Object.entries(FIRST)) {
+    const world = new World()
+    const store = world.open()
+    await store.accounts.addUser(ANA, undefined, ['*'], PASSWORD)
+    await act(store)
+    for (const one of [store, world.open()]) {
+      assert.equal((await createEntry(one, { ...FIELDS, grupo: 'OPS' }, null)).grupo, 'Ops', what)
+    }
+  }
+})
+
 test('letters that have several lower cases are one name, too', async () => {
   const store = new World().open()
   for (const [first, ...others] of [['Straße', 'STRASSE', 'strasse'], ['ΟΔΟΣ', 'οδος', 'οδοσ'], ['ﬁle', 'FILE']]) {
