@@ -116,6 +116,20 @@ test('§5.3 login: what is not valid is 400 and names each failing field', async
   assert.equal((await login(t, url, ANA, 'x'.repeat(1024))).status, 401, 'a password of 1024 characters is looked at')
 })
 
+test('a login and what comes with its token are known by one key of their client, a whole network of IPv6', async t => {
+  const started = await startProtected(t, { 'trust-proxy': '127.0.0.1' })
+  const accounts = started.service.accounts!
+  const [loginBefore, sessionBefore] = [accounts.login.bind(accounts), accounts.session.bind(accounts)]
+  const clients: unknown[] = []
+  accounts.login = (given, ttlMinutes) => { clients.push(given.client); return loginBefore(given, ttlMinutes) }
+  accounts.session = (token, client) => { clients.push(client); return sessionBefore(token, client) }
+  const from = (host: number): readonly string[] => [`X-Forwarded-For: 2001:db8::${host}`]
+  const body = { email: ANA, password: PASSWORD }
+  const { token } = (await call(t, started.url, 'POST', '/api/login', { body, fields: from(1) })).json
+  assert.equal((await call(t, started.url, 'GET', '/api/ownSessions', { token, fields: from(2) })).status, 200)
+  assert.deepEqual(new Set(clients), new Set(['2001:db8:0:0::/64']))
+})
+
 test('§5.4 logout revokes the very token that was used, whatever its abilities, at once and for good', async t => {
   const started = await startProtected(t, NO_LIMIT)
   const { url, folder } = started
