@@ -293,6 +293,9 @@ test('the journal says who did what: login and logout are the user\'s, an operat
   ])
 })
 
+/** Takes longer than what is done meanwhile. */
+const SLOW = { ln: 14, r: 8, p: 2 }
+
 for (const [what, act] of [
   ['removed', accounts => accounts.removeUser(ANA)],
   ['removed and added again', async accounts => {
@@ -303,7 +306,7 @@ for (const [what, act] of [
 ] as readonly (readonly [string, (accounts: FullStore['accounts']) => Promise<unknown>])[]) {
   test(`a user who is ${what} while the login's hash is computed gets no token`, async () => {
     const world = new World()
-    await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+    await world.open(SLOW).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
     const { accounts } = world.open()
     let isOver = false
     const login = accounts.login({ email: ANA, password: PASSWORD, client: '' },
@@ -319,7 +322,7 @@ for (const [what, act] of [
 
   test(`a user who is ${what} while the user's own change of it is under way does not get the new one`, async () => {
     const world = new World()
-    await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+    await world.open(SLOW).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
     const { accounts } = world.open()
     const by = accounts.session((await accounts.issue(ANA, undefined, undefined))!.token)!
     const change = accounts.changePassword(by, PASSWORD, 'another long password')
