@@ -131,6 +131,17 @@ inBrowser('who was elsewhere for a moment only finds the clipboard as it is, too
   assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto'])
 })
 
+inBrowser('who was elsewhere when the copy was made finds the clipboard as it is, too', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.run('window.hasIt = false')
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return isDue(30000) && done.length === 1')
+  await browser.run("hasIt = true; dispatchEvent(new Event('focus'))")
+  await told(browser, 'La contraseña puede seguir en el portapapeles')
+  assert.deepEqual(await browser.run('return [isDue(30000), done]'), [false, ['ghp-no-es-esto']])
+})
+
 inBrowser('who stayed on the page has the clipboard cleared in a while; the page never reads it', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await holdClipboard(browser)

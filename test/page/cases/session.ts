@@ -93,6 +93,20 @@ inBrowser('after ten idle minutes the page counts down, locks, and gives back wh
   await until(() => service.accounts!.tokens().length === 0)
 })
 
+inBrowser('a page that is left keeps nothing of what was typed before the lock', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.fill('#password', 'typed')
+  await laterBy(browser, 10.1)
+  await browser.find('#locked')
+  for (const event of ['pagehide', 'pageshow']) {
+    await browser.run(`dispatchEvent(new PageTransitionEvent('${event}', { persisted: true }))`)
+  }
+  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+  await browser.run('return new Promise(done => setTimeout(done, 50))')
+  assert.equal(await isEditing(browser), false)
+})
+
 inBrowser('too many logins: the waiting time is counted down in the form', CHROMIUM, async t => {
   const { browser } = await openProtected(t, ['*'], { 'login-limit': '1' })
   await browser.fill('#email', ANA)
