@@ -307,7 +307,7 @@ test('a marker of a lower revision is read again: an etcd from a snapshot counts
   assert.deepEqual(log.marker, marker)
 })
 
-test('a journal is removed with its newest record alone: one that came meanwhile keeps all of it', {
+test('a journal is removed by its newest record and marker: another one that came meanwhile keeps all of it', {
   skip: NO_ETCD
 }, async t => {
   const { endpoints } = await startCluster(t)
@@ -318,6 +318,9 @@ test('a journal is removed with its newest record alone: one that came meanwhile
   const records = [{ seq: 1, text: 'the first line' }, { seq: 2, text: 'another line' }] as const
   await log.append(START, log.marker!, records.map(({ text }) => text), soonMs())
   assert.deepEqual([await log.remove(log.marker!, records[0], soonMs()), await log.look(soonMs())], [false, 2])
+  const before = log.marker!
+  await log.change(before, 'b', soonMs())
+  assert.deepEqual([await log.remove(before, records[1], soonMs()), await log.look(soonMs())], [false, 2])
   assert.deepEqual([await log.remove(log.marker!, records[1], soonMs()), await log.look(soonMs())], [true, 0])
 })
 
