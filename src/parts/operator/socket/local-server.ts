@@ -29,7 +29,7 @@ export const OPERATOR_FIELD = 'x-operator'
  * Failures of requests of which nothing was done: they are answered 503, and the program repeats them. Never a failure
  * after which a change may have been made, such as `journal-unreachable`.
  */
-const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-closed', 'journal-behind']
+const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-behind']
 
 interface Answer { readonly status: number, readonly value: unknown }
 
