@@ -28,7 +28,10 @@ export async function bodyOf(
   }
   if (isBegun(request)) throw READ_BEFORE
   // For a host, node:http or the host itself has said so.
-  if (head.expect !== undefined && request instanceof ListenerRequest) response.writeContinue()
+  if (head.expect !== undefined && request instanceof ListenerRequest) {
+    request.isContinued = true
+    response.writeContinue()
+  }
   const body = await readBody(request, maxBytes)
   if (body.length === 0) return validated(shape, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, 1) // no route takes values that nest

@@ -53,6 +53,8 @@ export function replaceLastStep(socket: Socket, lastStep: () => void): void { so
  */
 export class ListenerRequest extends IncomingMessage {
   isDiscarded = false
+  /** Whether `100 Continue` was sent: a client that expects it and gets none loses its connection by node:http. */
+  isContinued = false
   /** Told if the body breaks off while it is read: with the status that answers it, or `gone`. */
   onBroken: ((why: 400 | 405 | 408 | 413 | 431 | 'gone') => void) | undefined
 

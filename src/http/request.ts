@@ -182,11 +182,18 @@ function send(options: PipelineOptions, context: Context, reply: Reply, state: P
     response.destroy()
     return replies.CLIENT_GONE.status
   }
-  const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
+  const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head)) ||
+    isExpecting(request, head)
   // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
   respond(response, reply, commonHeaders(options, context, reply), isLast)
   return reply.status
+}
+
+/** Whether a client that expects `100 Continue` is answered without it. */
+function isExpecting(request: IncomingMessage, head: Head | undefined): boolean {
+  const { expect } = head ?? request.headers
+  return expect !== undefined && request instanceof ListenerRequest && !request.isContinued
 }
 
 function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {

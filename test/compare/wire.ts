@@ -77,8 +77,8 @@ const open = { 'extra-routes': 'on', page: 'off' }
 const bearer = { auth: 'bearer', 'login-limit': '0', page: 'off' }
 const CONFIGURATIONS: { readonly [name: string]: Configuration } = {
   open: { flags: { ...open, 'extra-routes': 'off' }, sort: { fields: [] }, share: 3 },
-  'page, names and origins': { flags: { 'cors-origins': 'https://app.example', 'allowed-hosts': 'vault.example' },
-    sort: { fields: ['Origin: https://app.example'] } },
+  'page, names and origins': { flags: { page: 'on', 'cors-origins': 'https://app.example',
+    'allowed-hosts': 'vault.example' }, sort: { fields: ['Origin: https://app.example'] } },
   'extra routes': { flags: open, sort: { fields: [] } },
   bearer: { flags: { ...bearer, 'extra-routes': 'on' }, sort: { fields: bearers }, share: 2 },
   'bearer, abilities and origins': { flags: { ...bearer, abilities: 'listPassword=any,createPassword=admin',
@@ -134,7 +134,10 @@ class Side {
     this.program = await this.build.start(this.#steps, data, this.configuration.flags, this.configuration.env)
   }
 
-  async end(): Promise<void> { await this.#steps.end() }
+  async end(): Promise<void> {
+    await this.#steps.end()
+    this.#steps = new Steps() // one that has ended takes no more
+  }
 
   #filled(piece: string | Buffer): Buffer {
     const bytes = Buffer.from(piece)
@@ -245,7 +248,7 @@ function shown(answer: RawAnswer): Shown {
   const text = isJson || status < 200 ? bytes.toString() : bytes.toString('latin1')
   fields['body'] = text
     .replace(/"token":"pes_[A-Za-z0-9_-]+"/, '"token":"pes_…"')
-    .replace(/"time":"[0-9T:.Z-]+"/g, '"time":"…"')
+    .replace(/"(time|changed|deleted|issued|expires)":"[0-9T:.Z-]+"/g, '"$1":"…"')
   // Metrics count what went before, differences included: their names and labels are compared.
   if (headers['content-type']?.startsWith('text/plain')) {
     fields['body'] = [...new Set(text.replace(/"[^"]*"/g, '""').replace(/ [0-9.e+-]+$/gm, '').split('\n'))].join('\n')
@@ -276,7 +279,7 @@ const brief = (text: string, length = 300): string => text.length > length
 /** Which request an answer is to; all that was sent, if that is no request. */
 function requestOf({ pieces, requests }: Script, finals: number): string {
   const line = requests[finals] ?? '?'
-  if (!line.startsWith('?') && !line.endsWith('?')) return line
+  if (!line.startsWith('?') && !line.endsWith('?')) return requests.length > 1 ? `${line} and others` : line
   return pieces.map(one => Buffer.from(one).toString('latin1')).join('')
 }
 
@@ -368,8 +371,13 @@ async function compare(name: string, configuration: Configuration, random: Retur
     if (fault === undefined) continue
     if (verdicts.hasFault(keyOf(fault))) { note(name, one, fault); continue }
     // What comes by chance in one of them does not come again.
-    const again = compared(...await both(), one)
-    note(name, one, again.fault === undefined ? { ...fault, what: `not again: ${fault.what}` } : fault)
+    let isByChance = false
+    for (let tries = 0; tries < 3 && !isByChance; tries++) {
+      await inStep(sides)
+      isByChance = compared(...await both(), one).fault === undefined
+    }
+    if (isByChance) verdicts.meant(`by chance, and not again: ${keyOf(fault)}`)
+    else note(name, one, fault)
     await inStep(sides)
   }
   for (const side of sides) {

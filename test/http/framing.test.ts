@@ -380,6 +380,19 @@ test('a client that was refused and sends all the same has its answer, and what 
   assert.equal(service.store.state.entries.count, 0)
 })
 
+test('a client that expects leave, and is answered without it, is not told that its connection stays', async t => {
+  const { url } = await withEntry(t)
+  const fields = [json, `Content-Length: ${entry.length}`]
+  for (const [status, target, ...more] of [
+    [200, '/api/deletePassword/1'], [412, '/api/deletePassword/1', 'If-Match: "x"'], [404, '/api/deletePassword/9'],
+    [400, '/api/deletePassword/1', ...Array.from({ length: 2 }, () => host)]
+  ] as const) {
+    const [answer, ...others] = await exchange(t, url, expecting(target, ...fields, ...more), entry)
+    assert.deepEqual([answer?.status, answer?.headers['connection'], answer?.headers['keep-alive'], others],
+      [status, 'close', undefined, []])
+  }
+})
+
 test('OPTIONS * lists the methods of the server (RFC 9110 §9.3.7)', async t => {
   const { url } = await startService(t)
   const { status, headers } = await ask(t, url, head('OPTIONS * HTTP/1.1', host))

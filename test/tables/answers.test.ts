@@ -73,6 +73,7 @@ function assertAnswer(answer: RawAnswer, row: Row, { isSecure, hasOrigins, limit
   hasField('www-authenticate', status === 401 && !has.includes('no challenge') ? 'Bearer' : undefined)
   hasField('allow', status === 405 || way.startsWith('OPTIONS') ? /^(GET, HEAD, |POST, )[A-Z, ]+$/ : undefined)
   hasField('connection', /^(keep-alive|close)$/)
+  if (headers['connection'] === 'close') assert.equal(headers['keep-alive'], undefined, says)
   if (status === 204 || status === 304) { assert.equal(answer.body.length, 0, says); return }
   if (has.includes('own type')) return
   hasField('content-type', 'application/json; charset=utf-8')
