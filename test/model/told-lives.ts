@@ -360,9 +360,10 @@ async function outage(life: Life): Promise<void> {
   const asked = readers(life, ids)
   await pause(random.int(30))
   await etcd.stop('SIGKILL')
+  const askedMeanwhile = readers(life, ids) // with stale reads, those who know a password are answered
   await pause(random.int(1_500))
   etcd.start()
-  await asked
+  await Promise.all([asked, askedMeanwhile])
   for (let status = 503; status >= 500;) status = (await life.ask(OWNER, 'GET', 'listEntries', 0)).status ?? 503
   life.isFailing = false
 }
