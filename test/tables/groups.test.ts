@@ -1,6 +1,6 @@
 /**
  * What a caller with groups gets of each operation: the entries in sight as everybody, and of all others the very
- * answer to an unknown id. Each route with an id must have a row.
+ * answer to an unknown id. Each route with an id, and each list, must have a row.
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -30,6 +30,8 @@ const OF_ONE: { readonly [operation: string]: readonly [method: string, path: st
 }
 /** These take an id as a place in a list. */
 const OF_LISTS = ['olderDeletedPasswords']
+/** These take no id and tell of no entry that the caller has not given. */
+const OF_NO_ENTRY = ['createPassword', 'login', 'logout', 'changeOwnPassword', 'ownSessions', 'endOwnSessions']
 /** The ids that a list has. */
 const LISTS: { readonly [path: string]: (answer: any) => readonly number[] } = {
   '/api/listPassword': list => Array.isArray(list) ? list.map(({ id }) => id) : [],
@@ -88,6 +90,9 @@ for (const groups of GROUPS) {
     const withId = Object.entries(paths).filter(([path]) => path.includes('{id}'))
       .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId as string))
     assert.deepEqual(withId.filter(name => !OF_LISTS.includes(name)).sort(), Object.keys(OF_ONE).sort())
+    const lists = Object.entries(paths).filter(([path]) => path.startsWith('/api/') && !path.includes('{id}'))
+      .filter(([, methods]) => Object.values(methods).some(({ operationId }) => !OF_NO_ENTRY.includes(operationId)))
+    assert.deepEqual(lists.map(([path]) => path).sort(), Object.keys(LISTS).filter(path => !/\d$/.test(path)).sort())
     for (const [operation, [method, path, body]] of Object.entries(OF_ONE)) {
       const ask = async (id: number, fields: readonly string[] = []): Promise<RawAnswer> => {
         const version = operation === 'formerPassword' ? `/${await versionOf(id)}` : ''
