@@ -128,7 +128,7 @@ test('every program, script and setting that the documents name is there', () =>
   const inBraces = Object.entries<string>(MANIFEST.scripts).filter(([, text]) => /(?<!\$)\{[^}]*,/.test(text))
   assert.deepEqual(inBraces, [], 'sh, which runs scripts, expands no braces')
   const known = Object.values(SETTINGS).map(({ variable }) => variable)
-  const notOurs = ['NODE_ENV', 'F_FULLFSYNC', 'O_APPEND', 'O_DSYNC', 'PREFIX', 'SEEDS', 'COUNT', 'ALL_STEPS']
+  const notOurs = ['NODE_ENV', 'F_FULLFSYNC', 'O_APPEND', 'O_DSYNC', 'PREFIX', 'SEEDS', 'COUNT', 'ALL_STEPS', 'LIVES_S']
   const named = [...ALL.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(found => found[1]!)
   assert.ok(named.includes('DATA_DIR') && programs.has('server') && scripts.has('start'))
   assert.deepEqual(named.filter(name => !known.includes(name) && !notOurs.includes(name)), [])
