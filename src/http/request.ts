@@ -193,7 +193,7 @@ function send(options: PipelineOptions, context: Context, reply: Reply, state: P
 /** Whether a client that expects `100 Continue` is answered without it. */
 function isExpecting(request: IncomingMessage, head: Head | undefined): boolean {
   const { expect } = head ?? request.headers
-  return expect !== undefined && request instanceof ListenerRequest && !request.isContinued
+  return expect?.toLowerCase() === '100-continue' && request instanceof ListenerRequest && !request.isContinued
 }
 
 function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
