@@ -74,7 +74,7 @@ async function startSite(t: TestContext, kind: string): Promise<Site> {
   const service = await startProgram(t, {
     env: { NODE_ENV: 'production' },
     flags: {
-      data, auth: 'bearer', 'trust-proxy': '127.0.0.1', 'token-ttl-minutes': '720', 'login-limit': '0',
+      data, auth: 'bearer', page: 'on', 'trust-proxy': '127.0.0.1', 'token-ttl-minutes': '720', 'login-limit': '0',
       'proxy-login-header': 'X-Company-Email', 'proxy-login-secret-file': join(folder, 'secret')
     }
   })

@@ -11,8 +11,11 @@ export const SERVER: string = fileURLToPath(new URL('../../dist/server.js', impo
 const WAIT_MS = 25_000
 
 export interface ProgramOptions {
-  /** Flags and their values; without others it has a fresh folder, a free port, no rate limit and no page. */
-  readonly flags?: { readonly [flag: string]: string }
+  /**
+   * Flags and their values; without others it has a fresh folder, a free port, no rate limit and no page. Undefined is
+   * the program's own value.
+   */
+  readonly flags?: { readonly [flag: string]: string | undefined }
   /** The whole command line, instead of flags. */
   readonly args?: readonly string[]
   /** All variables that the program sees; none without it. */
@@ -58,7 +61,8 @@ export function launchProgram(t: Scope, options: ProgramOptions = {}): Launched 
   const folder = flags['data'] ?? (options.args === undefined ? freshFolder(t) : '')
   const page = 'page' in SETTINGS ? { page: 'off' } : {}
   const all = { port: '0', 'rate-limit': '0', ...page, data: folder, ...flags }
-  const args = options.args ?? Object.entries(all).map(([flag, value]) => `--${flag}=${value}`)
+  const args = options.args ?? Object.entries(all).filter(([, value]) => value !== undefined)
+    .map(([flag, value]) => `--${flag}=${value}`)
   const [file = '', ...before] = options.command ?? [process.execPath, SERVER]
   const child = spawn(file, [...before, ...args], { env, cwd, stdio: 'pipe' })
   child.stdin.on('error', () => {}).end(options.input)

@@ -166,7 +166,7 @@ async function seedOf(t: Scope): Promise<Seed> {
 }
 
 async function look(t: Scope, seed: Seed, flags: Flags, env: Flags = {}): Promise<Look> {
-  const program = await startProgram(t, { flags: { data: seed.folder, ...flags }, env })
+  const program = await startProgram(t, { flags: { page: undefined, data: seed.folder, ...flags }, env })
   return { t, program, seed, ask: async (method, path, options) =>
     (await call(t, program.url, method, path, options)).status }
 }
