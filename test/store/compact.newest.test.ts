@@ -32,7 +32,7 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Ful
 
 function shown(store: FullStore): unknown {
   const { accounts, state: { entries, deletions, knowledge, tokens } } = store
-  return [entries.list()?.toString(), Array.from({ length: entries.size + 1 }, (_, i) => entries.text(i + 1) ?? null),
+  return [entries.list()?.toString(), Array.from({ length: entries.size + 1 }, (_, i) => entries.get(i + 1) ?? null),
     accounts.users(), [...tokens].filter(([, token]) => !isExpired(token, wallMs))
       .map(([hash, { usedMs: _, ...token }]) => [hash, token]),
     entries.count, entries.active, [...deletions], knowledge.kept(),
@@ -45,6 +45,7 @@ async function filled(store: FullStore): Promise<void> {
   for (let n = 1; n <= 6; n++) await createEntry(store, { ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' },
     null)
   for (let n = 1; n <= 6; n++) await updateEntry(store, n, { password: `now ${n}` }, null)
+  await updateEntry(store, 1, { url: 'https://a.example', notas: 'n', grupo: 'Web', otp: 'JBSWY3DPEHPK3PXP' }, null)
   await deleteEntry(store, 2, null)
   await deleteEntry(store, 3, null)
   for (const id of [3, 5, 6]) assert.equal((await purgeEntry(store, id))?.id, id)

@@ -169,7 +169,9 @@ export class StoreAccess implements Reached {
     const found = await kind!.read!(this.settings, { path, records, keys, apply: each, onProgress })
     onProgress(1)
     // Fewer than were acknowledged before the reading began: records were removed.
-    if (found.records < (status.records ?? 0)) throw new OperatorError(`${path} ends before its last record`)
+    if (found.records < (status.records ?? 0)) {
+      throw new Failure('journal-damaged', `${path} ends before its last record`)
+    }
     return { ...found, goodBytes: 0, tornBytes: 0, state }
   }
 

@@ -55,7 +55,7 @@ export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean 
     share: () => state.entries.size === 0 ? 1 : given / state.entries.size,
     apply: made.apply,
     compare: () => {
-      compareRows('entry', texts(state), texts(made))
+      compareRows('entry', rows(state), rows(made))
       compareRows('user', keptUsers(state), keptUsers(made))
       compareRows('token', tokens, keptTokens(made))
       compareRows('record of what is known', keptKnowledge(state), keptKnowledge(made))
@@ -64,9 +64,9 @@ export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean 
   }
 }
 
-function * texts({ entries, deletions }: State): Generator<unknown, void, void> {
+function * rows({ entries, deletions }: State): Generator<unknown, void, void> {
   for (let id = 1; id <= entries.size; id++) {
-    yield [entries.text(id), entries.changedMs(id), deletions.get(id)]
+    yield [entries.get(id), entries.changedMs(id), deletions.get(id)]
   }
 }
 
