@@ -64,6 +64,7 @@ interface Context extends Guarded {
  * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
  * answer is sent before the next request is looked at. Invariant: `assertMay` never judges a token that was looked up
  * before a wait. So all waits are inside `lookedUpAfter`, but for those of changes, which are judged in their turn.
+ * Never rejects.
  */
 async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
   const { request, response, head, client } = context
@@ -112,13 +113,12 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   const state = { isStopping: false, warnOfProxy: proxyWarnings(options.warn) }
   let underWay = 0
   let onIdle = (): void => {}
+  const ended = (): void => { if (--underWay === 0) onIdle() }
   const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
     const peer = peerOf(request.socket)
     if (peer === undefined) return // its client is gone
     underWay++
-    void carryOut(options, contextOf(options, peer, request, response, target), state).finally(() => {
-      if (--underWay === 0) onIdle()
-    })
+    void carryOut(options, contextOf(options, peer, request, response, target), state).then(ended)
   }
   const stop = (timeoutMs: number): Promise<void> => new Promise(resolve => {
     state.isStopping = true

@@ -7,7 +7,7 @@ import {
   fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, withFile, writeWhole, type Descriptor, type Files
 } from './files.ts'
 import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
-import { KEY_BYTES, keyring, readKeyFile, type Keyring } from './keys.ts'
+import { KEY_BYTES, keyMissing, keyring, readKeyFile, type Keyring } from './keys.ts'
 import { rescuedLeft, statesLeft } from './left-states.ts'
 import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
 import { lockFolder, type Lock } from './lock.ts'
@@ -78,7 +78,7 @@ function openJournal(options: FolderOptions, path: string, apply: Apply): FileJo
   const found = given ?? readKeyFile(files, keyFile)
   const isNew = (files.stat(path)?.size ?? 0) === 0
   const keys = isNew ? beginJournal(options, path, found) : found
-  if (keys === undefined) throw noKey(path, keyFile)
+  if (keys === undefined) throw keyMissing(path, keyFile)
   const read = readJournal(files, path, keys, apply, options)
   if (read.records === 0 && mustExist && !mayCreate) throw missing(options, path)
   if (second !== undefined && files.stat(second) !== undefined) files.remove(second)
@@ -199,7 +199,7 @@ function beginJournal(options: FolderOptions, path: string, found: Keyring | und
   const { files, folder, keyFile, keys: given, mustExist = false, mayCreate = false, random, wallMs, warn } = options
   const part = `${path}.0.part`
   const isEmptyFile = files.stat(path) !== undefined
-  if (isEmptyFile && found === undefined) throw noKey(path, keyFile)
+  if (isEmptyFile && found === undefined) throw keyMissing(path, keyFile)
   const isKeyElsewhere = given !== undefined || dirname(keyFile) !== folder
   const isKilledStart = files.stat(part) !== undefined
   if (statesLeft(files, folder) !== undefined) throw missing(options, path)
@@ -253,8 +253,4 @@ function wayToJournal(files: Files, folder: string): string {
   if (left !== undefined) return `${left}; if you want a new, empty store, move all such files away first`
   return 'if entries were stored there, restore a backup (the operator\'s command journal restore); if nothing ' +
     'was, or you want a new, empty store, run the operator\'s command init'
-}
-
-function noKey(path: string, keyFile: string): Failure {
-  return new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
 }

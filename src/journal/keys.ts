@@ -54,6 +54,17 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
   throw new Failure('key-invalid', `${path}, line ${wrong + 1}: a key is 64 hexadecimal digits in lower case`)
 }
 
+/** As `readKeyFile`, for the journal at `path`. Throws `key-missing` if there is none. */
+export function neededKeys(files: Files, keyFile: string, path: string): Keyring {
+  const keys = readKeyFile(files, keyFile)
+  if (keys === undefined) throw keyMissing(path, keyFile)
+  return keys
+}
+
+export function keyMissing(path: string, keyFile: string): Failure {
+  return new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
+}
+
 /** Gives a look at the file: why the next start would lack a key. Keys that sealed no line may leave the file. */
 export function watchKeys(files: Files, path: string, needed: ReadonlySet<string>): () => string | undefined {
   const faultOf = (found: Keyring | undefined): string | undefined => {

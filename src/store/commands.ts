@@ -22,7 +22,7 @@ export function createEntry(commits: Commits, fields: EntryFields, by: Session |
   return commits.commit(draft => {
     const [only, ...others] = by?.groups ?? []
     const grupo = grupoOf(draft, fields.grupo || (others.length === 0 ? only : undefined), by?.groups)
-    const entry = entryOf(draft.size + 1, { ...fields, grupo }, 1)
+    const entry = entryOf(draft.size + 1, grupo === undefined ? fields : { ...fields, grupo }, 1)
     assertFits(entry)
     const { status, ...made } = entry
     return [[event(hasMore(made) ? 'fields.created' : 'entry.created', by?.user ?? null, made)], entry]

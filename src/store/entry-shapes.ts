@@ -1,13 +1,13 @@
 /** What clients give for entries and groups, and the rules for it. */
 import { MAX_GROUP_CHARACTERS } from '../limits.ts'
-import { ENTRY_FIELDS, FIELDS, type EntryField, type EntryFields } from './entry.ts'
+import { ENTRY_FIELDS, FIELDS, type Check, type EntryField, type EntryFields } from './entry.ts'
 import { groupName } from './groups.ts'
 import { otpIn } from './totp.ts'
 import { also, clearable, optional, text, texts, type Rule } from './validate.ts'
 
 const NAME = `1 to ${MAX_GROUP_CHARACTERS} characters on one line, without commas, @, * and invisible characters`
 
-const CHECKS: { readonly [check: string]: Rule<string | undefined> } = {
+const CHECKS: { readonly [C in Check]: Rule<string | undefined> } = {
   group: also(clearable, (field, value) =>
     !value || groupName(value) !== undefined ? undefined : `The ${field} field must be a name of ${NAME}.`),
   otp: also(clearable, (field, value) =>
@@ -17,7 +17,7 @@ const CHECKS: { readonly [check: string]: Rule<string | undefined> } = {
 
 function ruleOf(field: EntryField): Rule<string | undefined> {
   const { check, isRequired } = FIELDS[field]
-  if (check !== undefined) return CHECKS[check]!
+  if (check !== undefined) return CHECKS[check]
   return isRequired ? text : clearable
 }
 

@@ -2,6 +2,7 @@
  * What an entry is (contract §2); all else that knows fields derives from this file. Optional fields are beyond the
  * contract.
  */
+
 /** The fields that a client gives, and is answered. */
 export interface AnsweredFields {
   readonly password: string
@@ -20,6 +21,8 @@ export interface EntryFields extends AnsweredFields {
 
 export type EntryField = keyof EntryFields
 
+export type Check = 'group' | 'otp'
+
 interface FieldOf<F extends EntryField> {
   readonly isRequired: undefined extends EntryFields[F] ? false : true
   readonly isAnswered: F extends keyof AnsweredFields ? true : false
@@ -30,7 +33,7 @@ interface FieldOf<F extends EntryField> {
   readonly help: string
   readonly example: string
   /** If not any text is taken: see `entry-shapes.ts`. */
-  readonly check?: 'group' | 'otp'
+  readonly check?: Check
   /** For the description: the texts that are taken, and perhaps more. */
   readonly pattern?: string
 }

@@ -4,8 +4,8 @@ import type { Knower, Knowledge, KnowledgeTable, List, Recording, Tells } from '
 /** What is known after the earlier commands of a write; at worst it knows less, which costs a record. */
 export class KnowledgeDraft implements KnowledgeTable {
   readonly #knowledge: Knowledge
-  /** By id, who knows the password that was set in this write. */
-  readonly #set = new Map<number, Set<Knower>>()
+  /** By id, who set a password in this write. */
+  readonly #setBy = new Map<number, Knower | undefined>()
   readonly #told = new Map<number, Set<Knower>>()
   /** By knower and list. */
   readonly #lists = new Map<string, number>()
@@ -20,7 +20,7 @@ export class KnowledgeDraft implements KnowledgeTable {
 
   set(id: number, by: Knower | undefined): void {
     this.#changes++
-    this.#set.set(id, new Set(by === undefined ? [] : [by]))
+    this.#setBy.set(id, by)
     this.#told.delete(id)
   }
 
@@ -53,7 +53,7 @@ export class KnowledgeDraft implements KnowledgeTable {
 
   #knows(knower: Knower, id: number): boolean {
     if (this.#told.get(id)?.has(knower) === true) return true
-    return this.#set.get(id)?.has(knower) ?? this.#knowledge.knows(knower, id)
+    return this.#setBy.has(id) ? this.#setBy.get(id) === knower : this.#knowledge.knows(knower, id)
   }
 }
 

@@ -60,14 +60,7 @@ export async function openEtcdJournal(
     maxBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
     append: appender(follower, sealerOf(follower, wallMs, random)),
-    catchUp: async mustBeNewest => {
-      const { outage } = follower // before asking, which may end or begin one
-      const asked = follower.ask()
-      // Only STALE_READS answers without an answer of etcd, and never a token that is not known here.
-      if (!staleReads || mustBeNewest === true) { await asked; return }
-      const known = asked.catch(() => {}) // in an outage too, to notice its end
-      if (outage === undefined) await known
-    },
+    catchUp: catchUpOf(follower, staleReads),
     get tagKey() { return tagKeys.of(replica.firstKey ?? sealing.key().name) },
     status: () => {
       const { trouble, readPercent, readFault, fullSince } = follower
@@ -86,6 +79,17 @@ export async function openEtcdJournal(
       closing.abort()
       client.close()
     }
+  }
+}
+
+/** Only `STALE_READS` lets a request go on without an answer of etcd, and none with a token that is not known here. */
+function catchUpOf(follower: Follower, staleReads: boolean): NonNullable<DurableJournal['catchUp']> {
+  return async mustBeNewest => {
+    const { outage } = follower // before asking, which may end or begin one
+    const asked = follower.ask()
+    if (!staleReads || mustBeNewest === true) { await asked; return }
+    const known = asked.catch(() => {}) // in an outage too, to notice its end
+    if (outage === undefined) await known
   }
 }
 

@@ -40,7 +40,7 @@ export class EqualPasswords {
     return typeof found === 'object' ? found.active - 1 : 0
   }
 
-  /** The other entries, deleted ones too, that have the password of an entry. */
+  /** If several entries, deleted ones too, have the password of an entry: all of them, this one too. Otherwise none. */
   idsAs(id: number): Iterable<number> {
     const found = this.#ids.get(Math.abs(this.#numbers[id] ?? 0))
     return typeof found === 'object' ? found.ids : []

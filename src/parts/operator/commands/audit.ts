@@ -132,7 +132,7 @@ async function audit(context: Context): Promise<number> {
   const place = { files: store.files, folder: locationOf(store.settings).folder }
   const notes = notesIn(place)
   if (notes.length > 0) terminal.warn(`${UNTOLD}${notes.join(', ')}`)
-  // 0 says that nobody else was given a password.
+  // 0 says that every read was recorded of which the answer had to know.
   return lacking.size + notes.length === 0 ? 0 : 1
 }
 

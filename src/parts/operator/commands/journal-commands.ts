@@ -156,6 +156,15 @@ function isJustBegun(files: Files, path: string, bytes: number): boolean {
   return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
 }
 
+/** **No journal that holds anything is replaced**, not even by mistake: the operator moves it away. */
+function replaceable(files: Files, path: string): ReturnType<Files['stat']> {
+  secondName(files, path) // throws for a link, whose file another process may use
+  const old = files.stat(path)
+  const isEmpty = old === undefined || old.size === 0 || isJustBegun(files, path, old.size)
+  if (!isEmpty) throw new OperatorError(`${path} holds a journal; move it away first`)
+  return old
+}
+
 async function restore({ store, positionals: [file = ''], terminal, flags }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path, keyFile } = locationOf(store.settings)
@@ -164,11 +173,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
   let ended = 0
   // Under the lock, so that no service begins on the folder meanwhile.
   const { records, head, tornBytes, state } = await store.alone(async () => {
-    secondName(store.files, path) // throws for a link, whose file another process may use
-    const old = store.files.stat(path)
-    // **No journal that holds anything is replaced**, not even by mistake: the operator moves it away.
-    const isEmpty = old === undefined || old.size === 0 || isJustBegun(store.files, path, old.size)
-    if (!isEmpty) throw new OperatorError(`${path} holds a journal; move it away first`)
+    const old = replaceable(store.files, path)
     const source = store.files.real(status.path)
     if (isPartOf(path, basename(source)) && dirname(source) === store.files.real(dirname(path))) {
       throw new OperatorError(`${source} has the name of a killed command's left-over, and would be removed; rename it`)

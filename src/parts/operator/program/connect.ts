@@ -10,7 +10,7 @@ import { statesLeft } from '../../../journal/left-states.ts'
 import { heldSockets, lockFolder, probe, type Lock } from '../../../journal/lock.ts'
 import { Failure, systemCode } from '../../../errors.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
-import { readKeyFile } from '../../../journal/keys.ts'
+import { neededKeys } from '../../../journal/keys.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
 import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
@@ -151,8 +151,7 @@ export class StoreAccess implements Reached {
   }
 
   async read(status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> {
-    const keys = readKeyFile(this.files, status.keyFile)
-    if (keys === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
+    const keys = neededKeys(this.files, status.keyFile, status.path)
     const state = new State()
     const each = (record: JournalRecord, text: string): void => {
       onRecord(record, state, text)

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { Failure } from '../../../errors.ts'
 import { disk, piecesOf, withFile } from '../../../journal/files.ts'
 import { isArchive, locationOf, openJournalFile } from '../../../journal/folder.ts'
-import { readKeyFile } from '../../../journal/keys.ts'
+import { neededKeys } from '../../../journal/keys.ts'
 import { State } from '../../../store/state.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
 import { sealingKeys } from '../commands/journal-files.ts'
@@ -98,8 +98,7 @@ interface ListedKey {
 
 async function listKeys({ store, terminal }: Context): Promise<void> {
   const status = await store.status()
-  const names = readKeyFile(disk, status.keyFile)?.names
-  if (names === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
+  const { names } = neededKeys(disk, status.keyFile, status.path)
   const sealed = new Map<string, { readonly since: string, records: number }>()
   await store.read(status, ({ time }, _state, text) => {
     const key = sealingKeys(text)[0]!

@@ -5,7 +5,7 @@ import { Failure } from '../../../errors.ts'
 import type { Files } from '../../../journal/files.ts'
 import { locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type Event } from '../../../journal/journal.ts'
-import { readKeyFile, type KeyFinder, type Keyring } from '../../../journal/keys.ts'
+import { neededKeys, type KeyFinder, type Keyring } from '../../../journal/keys.ts'
 import { isoTime, nonces } from '../../../journal/line.ts'
 import { event } from '../../../store/event.ts'
 import type { User } from '../../../store/users.ts'
@@ -191,8 +191,7 @@ async function run(context: Context): Promise<number> {
   }
   const { keyFile, folder } = locationOf(store.settings)
   if (files.real(dirname(target)) === files.real(folder)) store.assertOwner()
-  const keys = readKeyFile(files, keyFile)
-  if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
+  const keys = neededKeys(files, keyFile, source)
   const onProgress = (what: string, share: number): void => terminal.progress(what, share)
   const keepsAccess = flags['keep-tokens'] === true
   const salvaged = await salvage({
