@@ -5,9 +5,9 @@ import type { JournalLocation, JournalRecord, Status } from './journal/journal.t
 import type { Lock } from './journal/lock.ts'
 import type { Recovered } from './journal/recover.ts'
 import type { State } from './store/state.ts'
-import type { Body, OperationName, Result } from './parts/operation.ts'
-import type { Ending } from './parts/signals.ts'
-import type { Terminal } from './parts/terminal.ts'
+import type { Body, OperationName, Result } from './parts/commands/operation.ts'
+import type { Ending } from './parts/commands/signals.ts'
+import type { Terminal } from './parts/commands/terminal.ts'
 
 /** Something asked for does not exist or cannot be done. Exit code 1. */
 export class OperatorError extends Error {}

@@ -4,7 +4,7 @@ import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS,
   RATE_LIMIT_WINDOW, TOKENS_PER_USER
 } from './limits.ts'
-import { mayCall, type Asked, type AskedAbilities } from './store/users.ts'
+import { mayCall, type Asked, type AskedAbilities } from './rights/rights.ts'
 
 /** `coreSettings` says what each is for. */
 export interface CoreSettings {

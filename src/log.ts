@@ -1,7 +1,7 @@
 /** Messages and measurements for the operator. */
 import type { Reply } from './http/reply.ts'
-import type { Route } from './http/route.ts'
-import type { Session } from './store/users.ts'
+import type { Route } from './http/router.ts'
+import type { Session } from './rights/rights.ts'
 
 /** Messages and the access log. */
 export interface Log {

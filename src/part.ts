@@ -1,13 +1,13 @@
 /** A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves the contract. */
 import type { IncomingMessage } from './http/listener.ts'
-import type { Route } from './http/route.ts'
+import type { Route } from './http/router.ts'
 import type { CoreSettings, DefaultAbilities, SettingRows, StorageSettings } from './core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
 import type { KeyFinder } from './journal/keys.ts'
 import type { Lock } from './journal/lock.ts'
 import type { OnLine } from './journal/recover.ts'
 import type { Log, Observer } from './log.ts'
-import type { Accounts } from './store/accounts.ts'
+import type { Accounts } from './accounts/accounts.ts'
 import type { Store } from './store/store.ts'
 import type { Command } from './command.ts'
 

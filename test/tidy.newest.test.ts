@@ -36,7 +36,10 @@ const LAYERS: readonly (readonly Module[])[] = [
     name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'path'].map(name =>
       `node:${name}`)
   }],
-  [{ name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }],
+  [{
+    name: 'store', ofNode: ['node:buffer', 'node:crypto'],
+    holds: ['store/', 'rights/', 'entries/', 'accounts/', 'knowledge/']
+  }],
   [{
     name: 'http', holds: ['http/', 'log.ts'],
     ofNode: [
@@ -44,12 +47,14 @@ const LAYERS: readonly (readonly Module[])[] = [
     ]
   }],
   [{
+    name: 'routes', holds: ['entries/entry-routes.ts', 'accounts/login-routes.ts'], ofNode: []
+  }],
+  [{
     name: 'setting table', holds: ['core-settings.ts'], ofNode: []
   }],
   [{
     name: 'part',
-    holds: ['part.ts', 'command.ts', ...['changes', 'coding', 'described-route', 'operation', 'new-keys', 'signals',
-      'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', 'command.ts', 'parts/commands/', 'parts/routes/'],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream', 'node:timers/promises']
   }],
   [
@@ -60,7 +65,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path',
       'node:stream/consumers'),
     part('proxy-login', 'node:buffer', 'node:crypto'),
-    part('extra', 'node:buffer', 'node:crypto', 'node:util', 'node:zlib'),
+    part('page-api', 'node:buffer', 'node:crypto', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
@@ -68,7 +73,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto'] }],
   [{ name: 'service', holds: ['service.ts'], ofNode: [] }],
   [
-    { name: 'index', holds: ['index.ts', 'embedded-operations.ts'], ofNode: [] },
+    { name: 'index', holds: ['embedding/'], ofNode: [] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
     {
       name: 'operator program', ofNode: ['node:path', 'node:util'],
@@ -86,7 +91,7 @@ const OUTERMOST = [
   ...['program', 'command-line', 'connect'].map(name =>
     `src/parts/operator/program/${name}.ts`)
 ]
-const SURFACE = 'src/index.ts'
+const SURFACE = 'src/embedding/index.ts'
 /** The one file that asks the service. */
 const CLIENT = 'src/parts/page/browser/api.ts'
 const MAX_LINES = 300
@@ -458,7 +463,7 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/b.ts': ["export { one as six } from './a.ts'", 'export function seven() {}'],
       'src/c.ts': ['export const nine = 9'],
       'src/d.ts': ["import type { Five as V } from './a.ts'", "await import('./c.ts')"],
-      'src/index.ts': ["export { seven } from './b.ts'"]
+      [SURFACE]: ["export { seven } from '../b.ts'"]
     },
     found: ['src/a.ts two']
   },

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import {
   MAX_BODIES_BYTES, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_SMALL_PIECES, SMALL_PIECE_BYTES
 } from '../limits.ts'
-import { check, type Given, type Shape } from '../store/validate.ts'
+import { check, type Given, type Shape } from '../rights/validate.ts'
 import type { Head } from './head.ts'
 import { parseJsonObject } from './json.ts'
 import { ListenerRequest } from './node-http.ts'

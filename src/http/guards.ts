@@ -3,7 +3,7 @@ import { isFromOtherSite, isHostAllowed, isTrusted, type AddressSet, type Peer }
 import type { Head } from './head.ts'
 import type { RefusedProxy } from './proxy-warnings.ts'
 import * as replies from './reply.ts'
-import type { Match } from './route.ts'
+import type { Match } from './router.ts'
 
 /** An undefined option skips its step. */
 export interface GuardOptions {

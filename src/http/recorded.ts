@@ -1,9 +1,9 @@
 /** Nobody is sent a password before it is recorded who is told. */
 import { Failure } from '../errors.ts'
-import { disclosed, isRecorded } from '../store/disclosure.ts'
+import { disclosed, isRecorded } from '../knowledge/disclosure.ts'
 import type { Commits } from '../store/store.ts'
 import { failureReply, UNRECORDED, type Reply } from './reply.ts'
-import type { Call, Route } from './route.ts'
+import type { Call, Route } from './router.ts'
 
 /** Changes record what they tell by themselves. A HEAD tells nothing. */
 export function isUnrecorded(

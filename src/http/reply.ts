@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS, HSTS_MAX_AGE_SECONDS } from '../limits.ts'
-import type { Tells } from '../store/knowledge.ts'
+import type { Tells } from '../knowledge/knowledge.ts'
 
 /** `headers` holds names and values in turn. */
 export interface Reply {

@@ -8,7 +8,7 @@ import {
 } from './files.ts'
 import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
 import { KEY_BYTES, keyMissing, keyring, readKeyFile, type Keyring } from './keys.ts'
-import { rescuedLeft, statesLeft } from './left-states.ts'
+import { rescuedLeft, statesLeft } from './rescued-files.ts'
 import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
 import { lockFolder, type Lock } from './lock.ts'
 import { readJournal, type Recovered } from './recover.ts'

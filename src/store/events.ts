@@ -1,17 +1,17 @@
 /** The events that a journal may hold, and their effects. */
 import { Failure } from '../errors.ts'
 import type { Event } from '../journal/journal.ts'
-import type { EntryTable } from './entries.ts'
+import type { EntryTable } from '../entries/entry-table.ts'
 import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type EntryChanges, type EntryFields, type EntryRow
-} from './entry.ts'
-import type { GroupNames } from './groups.ts'
-import { purge, put } from './entry-changes.ts'
-import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from './knowledge-events.ts'
-import type { KnowledgeTable, Knower } from './knowledge.ts'
+} from '../entries/entry.ts'
+import type { GroupNames } from '../rights/groups.ts'
+import { purge, put } from '../knowledge/entry-changes.ts'
+import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from '../knowledge/knowledge-events.ts'
+import type { KnowledgeTable, Knower } from '../knowledge/knowledge.ts'
 import {
   dropAddress, endTokens, hasAddress, narrowTokens, setAddress, type KeptToken, type KeptUser, type Token, type User
-} from './users.ts'
+} from '../rights/rights.ts'
 
 /** Times are ISO 8601; `changed`: when the password was set. */
 export type KeptRow = EntryRow & {

@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../limits.ts'
 import type { Draft } from './state.ts'
-import type { Session } from './users.ts'
+import type { Session } from '../rights/rights.ts'
 
 /**
  * Decides events, and the answer once they are durable. Called again if others' records came first. A crash may leave

@@ -1,14 +1,14 @@
 /** The state that is served, and drafts of it for decisions. */
 import { Failure } from '../errors.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
-import { Entries, type EntryTable } from './entries.ts'
-import type { Entry } from './entry.ts'
+import { Entries, type EntryTable } from '../entries/entry-table.ts'
+import type { Entry } from '../entries/entry.ts'
 import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Tables } from './events.ts'
-import { GroupNames } from './groups.ts'
-import { isOfKnowledge } from './knowledge-events.ts'
-import { KnowledgeDraft } from './knowledge-draft.ts'
-import { Knowledge } from './knowledge.ts'
-import { addressOf, isExpired, tokenId, type Session, type Token, type User } from './users.ts'
+import { GroupNames } from '../rights/groups.ts'
+import { isOfKnowledge } from '../knowledge/knowledge-events.ts'
+import { KnowledgeDraft } from '../knowledge/knowledge-draft.ts'
+import { Knowledge } from '../knowledge/knowledge.ts'
+import { addressOf, isExpired, tokenId, type Session, type Token, type User } from '../rights/rights.ts'
 
 export class State implements Tables {
   readonly names: GroupNames = new GroupNames()

@@ -8,7 +8,7 @@ import type { EncodedEvent, Journal, Status } from '../journal/journal.ts'
 import { MAX_GATHER_TURNS } from '../limits.ts'
 import { CommandQueue, type Command, type Queued } from './queue.ts'
 import { Draft, type State } from './state.ts'
-import type { Session } from './users.ts'
+import type { Session } from '../rights/rights.ts'
 
 export type { Command } from './queue.ts'
 

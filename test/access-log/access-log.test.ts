@@ -7,7 +7,7 @@ import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '
 import { connectRaw, exchange, message } from '../support/raw.ts'
 import { SERVER, startProgram, type Program } from '../support/program.ts'
 import { send, startService } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const ON = { 'access-log': 'on' }
 const FIELDS = ['time', 'request', 'client', 'user', 'token', 'method', 'route', 'entry', 'status', 'ms']

@@ -1,8 +1,8 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
 import type { Reply } from '../../src/http/reply.ts'
-import { withAbilities, type Route } from '../../src/http/route.ts'
-import { covers } from '../../src/store/users.ts'
+import { withAbilities, type Route } from '../../src/http/router.ts'
+import { covers } from '../../src/rights/rights.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/a
 import { answered } from '../support/pipeline.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { type Started } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 const BEA = 'bea@example.org'

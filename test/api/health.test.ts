@@ -12,7 +12,7 @@ import { memoryStore } from '../support/stores.ts'
 import { parseExposition, type Family } from '../support/exposition.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const OK = '{"message":"OK","status":200}'
 const FAILED = '{"message":"The journal takes no more writes: read the runbook before you restart the ' +

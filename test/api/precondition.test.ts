@@ -4,14 +4,14 @@
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { preconditionIn } from '../../src/http/routes.ts'
-import { openService } from '../../src/index.ts'
+import { preconditionIn } from '../../src/entries/entry-routes.ts'
+import { openService } from '../../src/embedding/index.ts'
 import { failure } from '../support/journal.ts'
 import { fileStore, rotateKey, type FullStore } from '../support/stores.ts'
 import { randomOf } from '../support/random.ts'
 import { compact } from '../support/rewrite.ts'
 import { startService, type Started } from '../support/service.ts'
-import { updateEntry } from '../../src/store/commands.ts'
+import { updateEntry } from '../../src/entries/entry-commands.ts'
 
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
 

@@ -28,7 +28,7 @@ test('an optional field is added in one file: requests, restart, compaction, res
   for (const name of ['src', 'tsconfig.json', 'package.json']) cpSync(join(ROOT, name), join(tree, name),
     { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
-  const file = join(tree, 'src/store/entry.ts')
+  const file = join(tree, 'src/entries/entry.ts')
   const edited = EDITS.reduce((text, [from, to]) => {
     assert.ok(text.includes(from), from)
     return text.replace(from, to)

@@ -1,7 +1,7 @@
 /** Parts can be taken out: without one, or without all of them, the program builds and keeps the contract. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -10,8 +10,9 @@ import { promisify } from 'node:util'
 import ts from 'typescript'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const PARTS = readdirSync(join(ROOT, 'src', 'parts'), { withFileTypes: true })
-  .filter(entry => entry.isDirectory()).map(({ name }) => name)
+/** The other folders there hold what several parts use. */
+const PARTS = readdirSync(join(ROOT, 'src', 'parts')).filter(name =>
+  existsSync(join(ROOT, 'src', 'parts', name, 'part.ts')))
 
 /** The build script, but for the install of packages. */
 const BUILD = JSON.parse(readFileSync(join(ROOT, 'package.json'),

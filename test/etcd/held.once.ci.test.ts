@@ -12,7 +12,7 @@ import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Ho
   type Treatment } from '../support/etcd.ts'
 import { FIELDS, flagsOf, Rival } from '../support/instances.ts'
 import { startService, type Started } from '../support/service.ts'
-import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const NO_ETCD = etcdMissing()
 const ALL = process.env['ALL_STEPS'] === '1'

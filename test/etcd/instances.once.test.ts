@@ -5,7 +5,7 @@ import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { openService } from '../../src/index.ts'
+import { openService } from '../../src/embedding/index.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
@@ -13,7 +13,7 @@ import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, sta
   until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { atEnd, freshFolder, send, startService } from '../support/service.ts'
-import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const NO_ETCD = etcdMissing()
 

@@ -9,7 +9,7 @@ import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
 import { START } from '../../src/parts/etcd/etcd-keys.ts'
 import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
 import {

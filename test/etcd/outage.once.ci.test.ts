@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { Accounts } from '../../src/store/accounts.ts'
+import { Accounts } from '../../src/accounts/accounts.ts'
 import { done, refused } from '../support/admin.ts'
 import { etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertCreatedOnce, assertEqual, assertLinearizable, faultOf, FIELDS, flagsOf, runClients, startInstances,

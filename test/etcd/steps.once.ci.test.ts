@@ -16,7 +16,7 @@ import { straceMissing, trace, type Traced } from '../support/system.ts'
 import { soon, startProgram, type Program } from '../support/program.ts'
 import { connectRaw, message, type RawClient } from '../support/raw.ts'
 import { send, startService, type Started } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const NOT_TRACED = etcdMissing() || straceMissing()
 const ALL_STEPS = process.env['ALL_STEPS'] === '1'

@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay, startProxy } from '../support/etcd.ts'
 import { assertEqual, create, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
 import { atEnd, startService, type Started } from '../support/service.ts'
-import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const NO_ETCD = etcdMissing()
 

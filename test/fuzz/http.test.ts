@@ -9,7 +9,7 @@ import { randomOf, type Random } from '../support/random.ts'
 import { chunked, message } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 import { checkState } from '../support/check.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const COUNT = countFromEnv(30)
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'

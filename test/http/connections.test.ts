@@ -17,7 +17,7 @@ import { heapMiB } from '../support/heap.ts'
 import { until } from '../support/program.ts'
 import { connectRaw, message } from '../support/raw.ts'
 import { atEnd, startService } from '../support/service.ts'
-import { updateEntry } from '../../src/store/commands.ts'
+import { updateEntry } from '../../src/entries/entry-commands.ts'
 
 const ENTRY = JSON.stringify({ password: 'p', sistema: 's', usuario: 'u' })
 const CREATE = message('POST', '/api/createPassword', ENTRY)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const APP = 'https://app.example.org'
 const OTHER = 'http://localhost:5173'

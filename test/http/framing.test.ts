@@ -12,7 +12,7 @@ import {
 } from '../support/framings.ts'
 import { ask, chunk, chunked, connectRaw, exchange, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
-import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const entryOne = '{"passwords":{"id":1,"password":"p","sistema":"s","usuario":"u","status":1},"status":200}'
 const created = '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Router, type Route } from '../../src/http/route.ts'
+import { Router, type Route } from '../../src/http/router.ts'
 
 type Pattern = readonly [method: 'GET' | 'POST', path: string]
 

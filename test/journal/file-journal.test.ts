@@ -23,7 +23,7 @@ import {
   type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
 import { joined } from '../support/patterns.ts'
-import { createEntry, deleteEntry, restoreEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, restoreEntry } from '../../src/entries/entry-commands.ts'
 
 /** A journal on a faulty disk in a fresh folder; the test closes it. */
 async function openFaulty(

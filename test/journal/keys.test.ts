@@ -11,7 +11,7 @@ import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { keyring, readKeyFile, watchKeys } from '../../src/journal/keys.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
-import { addKey } from '../../src/parts/new-keys.ts'
+import { addKey } from '../../src/parts/commands/new-keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal,

@@ -12,7 +12,7 @@ import { joined } from '../support/patterns.ts'
 import { randomOf } from '../support/random.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 for (const how of ['compacted', 're-encrypted'] as const) {
   test(`a ${how} journal that is not whole is damaged, wherever it is cut and whichever sector is lost`, async t => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { email, number, texts, textUpTo } from '../../src/store/validate.ts'
-import { check, optional, sentenceOf, text, type Checked, type Rule } from '../../src/store/validate.ts'
+import { email, number, texts, textUpTo } from '../../src/rights/validate.ts'
+import { check, optional, sentenceOf, text, type Checked, type Rule } from '../../src/rights/validate.ts'
 
 const login = { name: text, email: text, password: text }
 const note = { title: text, remark: optional(text) }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { PartContext } from '../../src/part.ts'
 import { operator } from '../../src/parts/operator/part.ts'
 import { memoryStore } from '../support/stores.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 for (const [what, readMs, records, endpoints, hint] of [
   ['a long start with more than ten records an entry', 1_001, 11, undefined, /^hint .*admin\.js journal compact /],

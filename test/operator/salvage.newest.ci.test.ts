@@ -19,7 +19,7 @@ import { randomOf } from '../support/random.ts'
 import { DAMAGES, KINDS, makeSource, MOVES, salvageAndCheck } from '../support/salvage.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
-import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const NAMES = Object.keys(DAMAGES)
 /** Each damage alone and behind another one; `DAMAGES` for each kind of journal, and `SEED`, for a campaign. */

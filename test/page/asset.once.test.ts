@@ -12,7 +12,7 @@ import { startProtected } from '../support/accounts.ts'
 import { joined } from '../support/patterns.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const WEB = new URL('../../dist/parts/page/browser/', import.meta.url)
 const BYTES = Buffer.from('text '.repeat(100))

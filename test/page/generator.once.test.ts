@@ -1,6 +1,6 @@
 /** The generator's arithmetic, without a browser: chance comes in as an argument. */
 import assert from 'node:assert/strict'
-import { COMMONEST } from '../../src/store/commonest.ts'
+import { COMMONEST } from '../../src/accounts/common-words.ts'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { bitsOf, characters, CLASSES, passphrase, randomBelow, type Class,

@@ -16,10 +16,10 @@ import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { VERSION } from '../../src/version.ts'
-import { SECRET_FIELDS, type Entry } from '../../src/store/entry.ts'
+import { SECRET_FIELDS, type Entry } from '../../src/entries/entry.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { NO_PYTHON } from '../support/programs.ts'
 
 async function statusWith({ url }: Program, token: string): Promise<number> {

@@ -11,7 +11,7 @@ import { fileStore, rotateKey } from '../support/stores.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
-import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { NO_PYTHON, PYTHON } from '../support/programs.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']

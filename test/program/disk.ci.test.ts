@@ -14,7 +14,7 @@ import {
 } from '../support/system.ts'
 import { runProgram, startProgram, type Program } from '../support/program.ts'
 import { freshFolder, send, type Answered } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const NO_MOUNT = mountMissing()
 const NO_STRACE = straceMissing()

@@ -5,7 +5,7 @@ import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileS
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { ADMIN, done } from '../support/admin.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'

@@ -1,7 +1,7 @@
 /** One-time codes of entries at the terminal: set, shown, and what that leaves in the journal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { codeAt, otpIn, stepAt } from '../../src/store/totp.ts'
+import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { admin, done, initialized, refused } from '../support/admin.ts'
 
 const SEED = 'JBSW Y3DP EHPK 3PXP'

@@ -17,7 +17,7 @@ import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/stores.ts'
 import { disk } from '../../src/journal/files.ts'
 import { assertNotPacked } from '../../src/parts/operator/commands/journal-files.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const JOURNAL = 'journal.jsonl'
 const ENTRIES = 3

@@ -15,7 +15,7 @@ import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
 import { runProgram, SERVER, socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, startService } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 type Name = keyof Settings
 

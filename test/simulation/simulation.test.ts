@@ -13,7 +13,7 @@ import { Store } from '../../src/store/store.ts'
 import { checkState } from '../support/check.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const FOLDER = '/data'
 const SEEDS = Number(process.env['SEEDS'] ?? 1)

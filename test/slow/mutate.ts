@@ -22,6 +22,9 @@ const SLACK_MS = 5_000
 const MOST_MS = 600_000
 const WANTED_SHARE = 0.9
 
+const DOMAIN = ['store', 'rights', 'entries', 'accounts', 'knowledge', 'api', 'json', 'embedding', 'page-api', 'tables',
+  'simulation', 'program/admin']
+
 /**
  * Which tests must notice, by the beginning of a path; the longest that fits counts. A folder stands for its files,
  * and a test of the source's own name comes first. The slowest are last: most mutants do not get that far.
@@ -34,12 +37,16 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
   'journal/': ['journal', 'disk', 'store', 'fuzz/journal', 'tables', 'closings', 'program/compact', 'program/disk',
     'program/lock',
     'program/restricted', 'program/output', 'program/admin', 'model'],
-  'store/': ['store', 'api', 'json', 'embedding', 'extra', 'tables', 'simulation', 'program/admin'],
+  'store/': DOMAIN,
+  'rights/': DOMAIN,
+  'entries/': DOMAIN,
+  'accounts/': DOMAIN,
+  'knowledge/': DOMAIN,
   'parts/': ['operator', 'embedding', 'program', 'model'],
   'parts/operator/rewriting/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact',
     'etcd/keys'],
   'parts/etcd/': ['etcd'],
-  'parts/extra/': ['extra', 'api/openapi', 'tables'],
+  'parts/page-api/': ['page-api', 'api/openapi', 'tables'],
   'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi', 'tables'],
   'parts/openapi/': ['api/openapi', 'api/guards', 'tables'],
   'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'tables/once',

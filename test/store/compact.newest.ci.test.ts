@@ -6,7 +6,7 @@ import { putJournal, referenceLines, writeKeys } from '../support/journal.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore as open } from '../support/stores.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { event } from '../../src/store/event.ts'
 
 const fields = { password: 'p', sistema: 's', usuario: 'u' }

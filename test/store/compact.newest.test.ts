@@ -16,9 +16,9 @@ import {
   journalBytes, journalPath, keysOf, linesOf, putJournal, recordsOf, referenceLines, verify, writeKeys
 } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { event } from '../../src/store/event.ts'
-import { isExpired } from '../../src/store/users.ts'
+import { isExpired } from '../../src/rights/rights.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const fields = { password: 'p', sistema: 's', usuario: 'u' }

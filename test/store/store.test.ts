@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { MAX_COMMIT_BYTES, LIST_PAGE_ENTRIES } from '../../src/limits.ts'
-import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/store/entry.ts'
+import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/entries/entry.ts'
 import type { Store } from '../../src/store/store.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
@@ -11,7 +11,7 @@ import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { importEntries } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const fields: EntryFields = { password: 'p', sistema: 's', usuario: 'u' }
 

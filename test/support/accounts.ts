@@ -1,7 +1,7 @@
 /** Users and tokens for tests: a store with a clock of its own that can be reopened, and a protected service. */
 import { Buffer } from 'node:buffer'
 import { openMemoryJournal, type JournalRecord } from '../../src/journal/journal.ts'
-import { PasswordHasher, type ScryptCost } from '../../src/store/passwords.ts'
+import { PasswordHasher, type ScryptCost } from '../../src/accounts/passwords.ts'
 import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { fileStore, withAccounts, type FullStore } from './stores.ts'

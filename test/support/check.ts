@@ -1,8 +1,8 @@
 /** Whether a state agrees with itself: asked after every test. */
 import { createHash } from 'node:crypto'
-import { answered, ENTRY_FIELDS, entryText, FIELDS } from '../../src/store/entry.ts'
-import type { Entries } from '../../src/store/entries.ts'
-import { tokenId } from '../../src/store/users.ts'
+import { answered, ENTRY_FIELDS, entryText, FIELDS } from '../../src/entries/entry.ts'
+import type { Entries } from '../../src/entries/entry-table.ts'
+import { tokenId } from '../../src/rights/rights.ts'
 import type { State } from '../../src/store/state.ts'
 
 /** Throws an `Error` for a contradiction. */

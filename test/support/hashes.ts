@@ -3,7 +3,7 @@
  * for each login, and proves nothing more. `store/passwords` holds it, and programs that tests start have it.
  */
 import { SCRYPT_COST } from '../../src/limits.ts'
-import type { ScryptCost } from '../../src/store/passwords.ts'
+import type { ScryptCost } from '../../src/accounts/passwords.ts'
 import type { Scope } from './service.ts'
 
 /** The least that scrypt takes within the memory that the hasher grants it: a fraction of a millisecond. */

@@ -20,7 +20,7 @@ import { FIRST_HASH } from '../../src/journal/line.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
-import type { Rotated } from '../../src/parts/operation.ts'
+import type { Rotated } from '../../src/parts/commands/operation.ts'
 import type { Rewritten } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'

@@ -7,7 +7,7 @@ import { atEnd, startService, type Started } from './service.ts'
 import { after, type TestContext } from 'node:test'
 import { MISSING, SCRIPT_TIMEOUT_MS, startBrowser, type Engine } from './engines.ts'
 import { KEYS, type Browser } from './webdriver.ts'
-import { createEntry as create } from '../../src/store/commands.ts'
+import { createEntry as create } from '../../src/entries/entry-commands.ts'
 
 /** All of them: for what browsers draw, focus, type or keep in their own way. */
 export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']

@@ -11,7 +11,7 @@ import type { JournalRecord } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
-import { PasswordHasher } from '../../src/store/passwords.ts'
+import { PasswordHasher } from '../../src/accounts/passwords.ts'
 import { State } from '../../src/store/state.ts'
 import { salvage } from '../../src/parts/operator/salvage/salvage.ts'
 import { checkState } from './check.ts'
@@ -19,7 +19,7 @@ import { fileStore, rotateKey, type FullStore } from './stores.ts'
 import { journalBytes, keyPath, keysOf, linesOf, verify } from './journal.ts'
 import type { Random } from './random.ts'
 import { compact, importEntries, reencrypt, UNENDED } from './rewrite.ts'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 export const KINDS = ['plain', 'compacted', 're-encrypted', 'mixed'] as const
 export type Kind = typeof KINDS[number]

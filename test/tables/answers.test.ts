@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { createServer, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { openService } from '../../src/index.ts'
+import { openService } from '../../src/embedding/index.ts'
 import { ANA, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { assertErrorForm } from '../support/answers.ts'
 import { certificateFiles } from '../support/certificate.ts'
@@ -17,7 +17,7 @@ import { connectRequest, entry, garbage, head, host, json, refused } from '../su
 import { programWithin, startProgram, until } from '../support/program.ts'
 import { chunk, chunked, connectRaw, message, type RawAnswer, type RawOptions } from '../support/raw.ts'
 import { freshFolder, startService, type Started } from '../support/service.ts'
-import { createEntry } from '../../src/store/commands.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const APP = 'https://app.example'
 /** Browsers may read these of a foreign answer (contract §5.8, §8.3). */

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
-import { sees, type Groups } from '../../src/store/users.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
+import { sees, type Groups } from '../../src/rights/rights.ts'
 import { ANA, call, startProtected } from '../support/accounts.ts'
 import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { type Started } from '../support/service.ts'

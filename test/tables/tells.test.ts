@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 
 /** By id, from 1. The first password of each stands in no other field. */

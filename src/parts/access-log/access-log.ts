@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto'
 import { systemCode } from '../../errors.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../limits.ts'
 import type { AccessLogSink, Ended, Observer } from '../../log.ts'
-import { tokenId } from '../../store/users.ts'
+import { tokenId } from '../../rights/rights.ts'
 
 export interface LoggedRequest {
   readonly request: string

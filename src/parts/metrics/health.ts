@@ -5,10 +5,10 @@
 import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Call } from '../../http/route.ts'
-import type { Session } from '../../store/users.ts'
+import type { Call } from '../../http/router.ts'
+import type { Session } from '../../rights/rights.ts'
 import type { CoreSettings } from '../../core-settings.ts'
-import type { DescribedRoute, RouteDescription } from '../described-route.ts'
+import type { DescribedRoute, RouteDescription } from '../routes/described-route.ts'
 import { EXPOSITION_TYPE, metric } from './exposition.ts'
 import type { Audience, MetricsSettings } from './part.ts'
 

@@ -1,13 +1,13 @@
 /** The interface in OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). Examples of a request and its answer share a name. */
 import * as common from '../../http/reply.ts'
 import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
-import type { Route } from '../../http/route.ts'
-import type { Asked } from '../../store/users.ts'
+import type { Route } from '../../http/router.ts'
+import type { Asked } from '../../rights/rights.ts'
 import { RATE_LIMIT_WINDOW } from '../../limits.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
-import type { DescribedRoute, RouteDescription, Schema } from '../described-route.ts'
-import { OPERATIONS, SCHEMAS } from './operations.ts'
+import type { DescribedRoute, RouteDescription, Schema } from '../routes/described-route.ts'
+import { OPERATIONS, SCHEMAS } from './contract-operations.ts'
 
 type Settings = PartContext<object>['settings']
 type Json = { readonly [name: string]: unknown }

@@ -38,7 +38,7 @@ export const operator: Part = {
     }
   },
   commands: async () => (await Promise.all([
-    import('./commands/entry-commands.ts'), import('./transfer/transfer-commands.ts'),
+    import('./commands/entries-commands.ts'), import('./transfer/transfer-commands.ts'),
     import('./commands/account-commands.ts'), import('./commands/audit.ts'), import('./commands/journal-commands.ts'),
     import('./rewriting/rewrite-commands.ts'), import('./salvage/salvage.ts')
   ])).flatMap(({ COMMANDS }) => COMMANDS)

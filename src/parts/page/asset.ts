@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Head } from '../../http/head.ts'
 import type { Kind, Reply } from '../../http/reply.ts'
-import { namesTag, takesCoding } from '../coding.ts'
+import { namesTag, takesCoding } from '../routes/coding.ts'
 
 /** Of 11: more slows the start, and hardly shortens the files. */
 const BROTLI_QUALITY = 8

@@ -2,13 +2,13 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
-import type { Route } from '../../http/route.ts'
+import type { Route } from '../../http/router.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
 import type { Reply } from '../../http/reply.ts'
-import { COMMONEST } from '../../store/commonest.ts'
-import { ANY_ABILITY, mayCall } from '../../store/users.ts'
+import { COMMONEST } from '../../accounts/common-words.ts'
+import { ANY_ABILITY, mayCall } from '../../rights/rights.ts'
 import { Asset } from './asset.ts'
 
 /** Missing in a bundle in CommonJS. */

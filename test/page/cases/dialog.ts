@@ -5,7 +5,7 @@ import {
   openService, pass, sendEntry, textOf, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
-import { updateEntry } from '../../../src/store/commands.ts'
+import { updateEntry } from '../../../src/entries/entry-commands.ts'
 
 inBrowser('what is missing or refused is said at its field, and keeps what was typed', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)

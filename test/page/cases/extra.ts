@@ -1,7 +1,7 @@
 /** Deleted entries, which the page always has; history and own password with `EXTRA_ROUTES=on`. */
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
-import { deleteEntry, updateEntry } from '../../../src/store/commands.ts'
+import { deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
   CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, openProtected, openService, remove,
   rowOf, systems,

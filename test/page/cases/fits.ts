@@ -3,7 +3,7 @@
  * room, and nothing lies over another.
  */
 import assert from 'node:assert/strict'
-import { createEntry, updateEntry } from '../../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import { ANA, PASSWORD, tokenOf } from '../../support/accounts.ts'
 import { CHROMIUM, inBrowser, logIn, openProtected, openService, show } from '../../support/page.ts'
 import type { Started } from '../../support/service.ts'

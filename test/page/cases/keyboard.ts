@@ -1,6 +1,6 @@
 /** The page by keyboard alone, and what a screen reader is told. */
 import assert from 'node:assert/strict'
-import { deleteEntry } from '../../../src/store/commands.ts'
+import { deleteEntry } from '../../../src/entries/entry-commands.ts'
 import {
   CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, told, until, valueOf,
   view

@@ -7,8 +7,8 @@ import {
 } from '../../support/page.ts'
 import type { Started } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
-import { updateEntry } from '../../../src/store/commands.ts'
-import { codeAt, otpIn, stepAt } from '../../../src/store/totp.ts'
+import { updateEntry } from '../../../src/entries/entry-commands.ts'
+import { codeAt, otpIn, stepAt } from '../../../src/accounts/totp.ts'
 
 const EVA = 'eva@example.org'
 const KEY = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'

@@ -1,6 +1,6 @@
 /** The list: search, order, hosts, what comes with the list without secrets, and the language. */
 import assert from 'node:assert/strict'
-import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/store/commands.ts'
+import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
   CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, holdAnswers, inBrowser, openService, rowOf, settled,
   systems, textOf, valueOf

@@ -1,6 +1,6 @@
 /** What is drawn: places and sizes of the list, contrast, cut texts, forced colours, print. */
 import assert from 'node:assert/strict'
-import { createEntry, updateEntry } from '../../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, remove, rowOf, show, view } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Store } from '../../../src/store/store.ts'
 import { CHROMIUM, EVERYWHERE, focus, inBrowser, openService, systems } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
-import { createEntry } from '../../../src/store/commands.ts'
+import { createEntry } from '../../../src/entries/entry-commands.ts'
 
 const MANY = 10_000
 /** What a frame may take, also on a slow machine that has other things to do; all rows at once would take seconds. */

@@ -6,7 +6,7 @@ import {
   openProtected, openService, pass, remove, rowOf, systems, textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
-import { createEntry as storeEntry } from '../../../src/store/commands.ts'
+import { createEntry as storeEntry } from '../../../src/entries/entry-commands.ts'
 
 const LINES = '-----BEGIN KEY-----\nabc 0O1l\n-----END KEY-----\n4711'
 

@@ -2,7 +2,7 @@
  * What the page asks the service for, click by click, and which secrets it was told: nothing but what was asked for.
  */
 import assert from 'node:assert/strict'
-import { createEntry, updateEntry } from '../../../src/store/commands.ts'
+import { createEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import { ANA, PASSWORD as PASSWORD_OF_ANA, tokenOf } from '../../support/accounts.ts'
 import { CHROMIUM, inBrowser, keepCopies, openProtected, openService } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { tokenOf } from '../../support/accounts.ts'
 import { CHROMIUM, inBrowser, keepCopies, logIn, openProtected, rowOf } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
-import { updateEntry } from '../../../src/store/commands.ts'
+import { updateEntry } from '../../../src/entries/entry-commands.ts'
 
 type Opened = Awaited<ReturnType<typeof openProtected>>
 

@@ -1,6 +1,6 @@
 /** Two people, or two tabs: nobody overwrites unseen, and nothing typed is lost. */
 import assert from 'node:assert/strict'
-import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/store/commands.ts'
+import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
   CHROMIUM, createEntry, edit, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, remove,
   rowOf, systems, textOf, told, until,

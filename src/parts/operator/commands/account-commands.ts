@@ -1,13 +1,13 @@
 /** The commands on users and tokens. */
 import { parseMinutes } from '../../../core-settings.ts'
-import { email as emailRule } from '../../../store/validate.ts'
+import { email as emailRule } from '../../../rights/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'
-import { newFactor, stepOfCode } from '../../../store/logins.ts'
-import { passwordFault } from '../../../store/password-rules.ts'
-import { addressOf, ANY_ABILITY } from '../../../store/users.ts'
+import { newFactor, stepOfCode } from '../../../accounts/logins.ts'
+import { passwordFault } from '../../../accounts/password-rules.ts'
+import { addressOf, ANY_ABILITY } from '../../../rights/rights.ts'
 import { counted } from '../../../log.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
-import type { NewGroups } from '../../operation.ts'
+import type { NewGroups } from '../../commands/operation.ts'
 
 const PASSWORD_STDIN = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' }

@@ -1,8 +1,8 @@
 /** Finds the entry that a command names. */
-import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../store/entry.ts'
+import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../../command.ts'
-import { folded } from '../../terminal.ts'
-import type { Among, Disclosed, Listed, Result } from '../../operation.ts'
+import { folded } from '../../commands/terminal.ts'
+import type { Among, Disclosed, Listed, Result } from '../../commands/operation.ts'
 
 /** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } =

@@ -1,7 +1,7 @@
 /** The fields of an entry that the words of a command give, or standard input, or a person who is asked. */
 import { randomInt } from 'node:crypto'
-import { FIELDS, OPEN_FIELDS, type EntryChanges, type EntryField } from '../../../store/entry.ts'
-import { otpIn } from '../../../store/totp.ts'
+import { FIELDS, OPEN_FIELDS, type EntryChanges, type EntryField } from '../../../entries/entry.ts'
+import { otpIn } from '../../../accounts/totp.ts'
 import { UsageError, type Context, type Option } from '../../../command.ts'
 
 const BY_FIELD = Object.fromEntries(OPEN_FIELDS.map(field =>

@@ -7,7 +7,7 @@ import { readKeyFile } from '../../../journal/keys.ts'
 import { FIRST_HASH } from '../../../journal/line.ts'
 import { Failure } from '../../../errors.ts'
 import { counted } from '../../../log.ts'
-import { SECRET_FIELDS } from '../../../store/entry.ts'
+import { SECRET_FIELDS } from '../../../entries/entry.ts'
 import { event } from '../../../store/event.ts'
 import {
   LossError, OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
@@ -19,7 +19,7 @@ import {
 } from './journal-files.ts'
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
-import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
+import { authorOf, HIDDEN, REVEAL } from './entries-commands.ts'
 import { told, UNRECORDED, unrecordedIn } from './find-entry.ts'
 
 /** Never shown: passwords and second factors of users. */

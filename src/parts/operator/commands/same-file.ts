@@ -4,7 +4,7 @@ import { Failure } from '../../../errors.ts'
 import type { KeyFinder } from '../../../journal/keys.ts'
 import { readInSteps, type OnLine, type ReadOptions, type Recovered } from '../../../journal/recover.ts'
 import { OperatorError, type JournalStatus } from '../../../command.ts'
-import { breath } from '../../signals.ts'
+import { breath } from '../../commands/signals.ts'
 import { ofFile } from '../system-error.ts'
 
 /** As `readJournal`, with breaths. */

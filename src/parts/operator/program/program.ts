@@ -10,7 +10,7 @@ import {
 } from '../../../command.ts'
 import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { explained } from '../system-error.ts'
-import { Terminal, visible } from '../../terminal.ts'
+import { Terminal, visible } from '../../commands/terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
   'setting-invalid': 2, 'journal-damaged': 3, 'journal-newer': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3

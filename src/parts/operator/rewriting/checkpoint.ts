@@ -3,12 +3,12 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../../journal/journal.ts'
 import { MAX_EVENT_BYTES } from '../../../limits.ts'
-import { fieldsOf, hasMore } from '../../../store/entry.ts'
+import { fieldsOf, hasMore } from '../../../entries/entry.ts'
 import { event } from '../../../store/event.ts'
 import type { KeptRow } from '../../../store/events.ts'
-import type { KeptFormer } from '../../../store/former-knowers.ts'
+import type { KeptFormer } from '../../../knowledge/former-knowers.ts'
 import { State } from '../../../store/state.ts'
-import { loginBy, type KeptToken, type KeptUser, type User } from '../../../store/users.ts'
+import { loginBy, type KeptToken, type KeptUser, type User } from '../../../rights/rights.ts'
 
 /**
  * Most rows of a record that are not null. Damage to one bit costs all rows of its record. A single row may be larger

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { Failure, systemCode } from '../../../errors.ts'
 import { FileJournal } from '../../../journal/file-journal.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
-import { addKey } from '../../new-keys.ts'
-import type { Rotated } from '../../operation.ts'
+import { addKey } from '../../commands/new-keys.ts'
+import type { Rotated } from '../../commands/operation.ts'
 import { ofFile } from '../system-error.ts'
 
 /** A shared journal uses the key once all instances have it. */

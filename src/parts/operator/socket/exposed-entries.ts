@@ -1,9 +1,9 @@
 /** The entries whose passwords are to be changed. */
-import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../store/entry.ts'
-import { Exposure } from '../../../store/exposure.ts'
-import type { Knower } from '../../../store/knowledge.ts'
+import { ENTRY_FIELDS, FIELDS, type Entry } from '../../../entries/entry.ts'
+import { Exposure } from '../../../knowledge/exposure.ts'
+import type { Knower } from '../../../knowledge/knowledge.ts'
 import type { State } from '../../../store/state.ts'
-import type { AskedAbilities } from '../../../store/users.ts'
+import type { AskedAbilities } from '../../../rights/rights.ts'
 
 /** As `true` if they are set: their values stay known if only the password changes. */
 export function optionalSecrets(entry: Entry): { readonly [field: string]: true } {

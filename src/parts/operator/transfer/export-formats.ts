@@ -1,6 +1,6 @@
 /** Export formats, for other programs and for this program. */
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
-import { ENTRY_FIELDS, type Entry, type EntryField } from '../../../store/entry.ts'
+import { ENTRY_FIELDS, type Entry, type EntryField } from '../../../entries/entry.ts'
 import { csvRow } from './csv.ts'
 import { OperatorError, UsageError } from '../../../command.ts'
 

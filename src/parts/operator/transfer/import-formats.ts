@@ -3,9 +3,9 @@
  * that an entry has no place for are counted by kind.
  */
 import type { Buffer } from 'node:buffer'
-import { check, number, optional, sentenceOf } from '../../../store/validate.ts'
-import { ENTRY_FIELDS, FIELDS } from '../../../store/entry.ts'
-import { CREATE_SHAPE } from '../../../store/entry-shapes.ts'
+import { check, number, optional, sentenceOf } from '../../../rights/validate.ts'
+import { ENTRY_FIELDS, FIELDS } from '../../../entries/entry.ts'
+import { CREATE_SHAPE } from '../../../entries/entry-shapes.ts'
 import type { JsonObject } from '../../../http/json.ts'
 import { bitwardenSource, isBitwarden } from './bitwarden-json.ts'
 import {

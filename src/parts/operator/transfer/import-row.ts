@@ -1,6 +1,6 @@
 /** A row of a file to import, in any format. */
-import type { EntryRow } from '../../../store/entry.ts'
-import { CREATE_SHAPE } from '../../../store/entry-shapes.ts'
+import type { EntryRow } from '../../../entries/entry.ts'
+import { CREATE_SHAPE } from '../../../entries/entry-shapes.ts'
 
 export interface Row {
   /** Its first line, or its place in a list, from 1. */

@@ -1,0 +1,31 @@
+/** What is given for users and tokens, and the rules for it. */
+import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
+import { groupList } from '../entries/entry-shapes.ts'
+import { newPassword, passwordFault } from './password-rules.ts'
+import { invalid } from '../rights/rights.ts'
+import { email, number, optional, shaped, text, texts, type Rule } from '../rights/validate.ts'
+
+type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
+export type Abilities = readonly string[] | undefined
+/** What is given for groups: null for all; undefined for all, too, or for no change. */
+export type GivenGroups = readonly string[] | null | undefined
+
+export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
+const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
+const RIGHTS: ShapeOf<{ name: string | undefined, abilities: Abilities, groups: GivenGroups }> =
+  { name: optional(text), abilities: optional(texts), groups: optional(groupList) }
+export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
+/** Without a password: the user can log in by a trusted proxy alone; so the next. */
+export const LOGIN_SHAPE: ShapeOf<{ email: string, password: string | undefined }> =
+  { email, password: optional(newPassword) }
+export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> =
+  { ...CHANGE_SHAPE, password: optional(newPassword) }
+export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =
+  { ...CHANGE_SHAPE, ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+
+/** Throws `input-invalid`. */
+export function assertPassword(email: string, password: string): void {
+  shaped(PASSWORD_SHAPE, { email, password })
+  const fault = passwordFault(password, email)
+  if (fault !== undefined) throw invalid('password', fault)
+}

@@ -1,0 +1,241 @@
+/**
+ * For embedders: services in their own process. A service sets no signal handlers, never ends the process, and prints
+ * only to the given log.
+ */
+import { readValues, SETTINGS, validateCombinations, type Settings } from '../settings.ts'
+import { Failure } from '../errors.ts'
+import { peerOf } from '../http/client.ts'
+import type { IncomingMessage, ServerResponse } from '../http/listener.ts'
+import { BUSY, statusReply, type Reply } from '../http/reply.ts'
+import { respond } from '../http/sending.ts'
+import { KEY_BYTES, keyring, type Keyring } from '../journal/keys.ts'
+import type { Log } from '../log.ts'
+import { operationsOf, type Operations } from './operations.ts'
+import { openService as open, type OpenService } from '../service.ts'
+import { Accounts } from '../accounts/accounts.ts'
+import type { ListedToken, ListedUser } from '../accounts/listed.ts'
+
+export { Failure, type FailureCode } from '../errors.ts'
+export type { Log } from '../log.ts'
+export type { By, EntryWithoutSecrets, PastChange, UpdateOptions } from './operations.ts'
+export type { KnownBy, Knowing } from '../knowledge/exposure.ts'
+export type { Issued, ListedToken, ListedUser, PublicUser } from '../accounts/listed.ts'
+export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from '../entries/entry.ts'
+
+/**
+ * A service: the operations of the contract (§4) and others, without HTTP and tokens. Changes reject with
+ * `input-invalid`, `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`,
+ * `journal-closed`, `queue-full` or `journal-busy`; after `journal-failed` or `journal-unreachable` the change may be
+ * recorded. Reads reject so if it cannot be recorded who is told. With `by` also `user-unknown`, `forbidden`,
+ * `move-forbidden`, `session-changed` (the user may do less meanwhile), and in the open configuration
+ * `setting-invalid`.
+ */
+export interface Service extends Operations {
+  /** Users and tokens. */
+  readonly accounts: Pick<
+    Accounts, 'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' |
+    'revokeAll'
+  > & { users(): Promise<ListedUser[]>, tokens(): Promise<ListedToken[]> }
+  /**
+   * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix socket all clients
+   * share one limit, and `production` refuses them: no proxy there has an address to trust.
+   */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /**
+   * Says whose browser sent this request, which `handle` is then given: only `POST /api/proxyLogin` heeds it. `user` is
+   * an e-mail address. Throws `setting-invalid` without the option `vouches`.
+   */
+  vouch(request: IncomingMessage, by: { readonly user: string }): void
+  /**
+   * Resolves with the address. Rejects with `address-unusable` (also if it listens already, or is closed),
+   * `certificate-invalid`, or `setting-invalid` (production without HTTPS or a proxy).
+   */
+  listen(): Promise<string>
+  /** Finishes requests in flight. */
+  close(): Promise<void>
+}
+
+/** Settings: numbers and booleans as such, others as text. */
+export type Options = {
+  readonly [K in keyof Settings]?:
+    NonNullable<Settings[K]> extends string | number | boolean ? Settings[K] | undefined : string | undefined
+}
+
+/** Options besides the settings. */
+export interface HostOptions {
+  /** Receives the operator's messages. Its functions must not throw, except `access.write` for a line that is lost. */
+  readonly log?: Log | undefined
+  /**
+   * The path below which `handle` answers, such as `/vault`; empty: every path. `listen` expects a proxy that cuts it
+   * off.
+   */
+  readonly prefix?: string | undefined
+  /** Refuses requests without HTTPS, and a missing or empty journal, as `NODE_ENV=production` does. */
+  readonly production?: boolean | undefined
+  /** Makes a missing journal in production too. */
+  readonly init?: boolean | undefined
+  /**
+   * The key of a journal in a file, 32 bytes, or all its keys, the newest last: instead of the key file, which is then
+   * neither read nor made. The newest seals. To rotate, open the service with one more.
+   */
+  readonly key?: Uint8Array | readonly Uint8Array[] | undefined
+  /** Serves `POST /api/proxyLogin`, for users of whom the host says by `vouch` who they are. */
+  readonly vouches?: boolean | undefined
+}
+
+const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
+
+/** Path segments (RFC 3986 §3.3). */
+const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
+
+/**
+ * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`,
+ * holding nothing.
+ */
+export async function openService(options: Options & HostOptions = {}): Promise<Service> {
+  if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
+  const {
+    log: given = SILENT, prefix = '', production = false, init = false, vouches = false, key, ...values
+  } = options
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
+    throw wrong('prefix must be a path such as /vault, encoded as in a request')
+  }
+  for (const [name, value] of Object.entries({ production, init, vouches })) {
+    if (typeof value !== 'boolean') throw wrong(`${name} must be true or false`)
+  }
+  const settings = { ...readOptions(values), isProduction: production }
+  const keys = key === undefined ? undefined : keysOf(key, settings)
+  validateCombinations(settings) // `listen` checks the transport
+  const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
+  if (vouches && !('proxyLoginHeader' in SETTINGS)) throw wrong('vouches needs the part proxy-login')
+  const vouched = vouches ? new WeakMap<IncomingMessage, string>() : undefined
+  const vouchedFor = vouched && ((request: IncomingMessage) => vouched.get(request))
+  const opened = await open(settings, log, prefix, { mayCreate: init, keys, vouchedFor })
+  return embedded(opened, settings, prefix, log, vouched)
+}
+
+function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
+
+/** Throws `setting-invalid`. */
+function keysOf(key: unknown, { keyFile, journal }: Settings): Keyring {
+  const keys: readonly unknown[] = Array.isArray(key) ? key : [key]
+  const isKey = (one: unknown): one is Uint8Array => one instanceof Uint8Array && one.byteLength === KEY_BYTES
+  if (keys.length === 0 || !keys.every(isKey)) {
+    throw wrong(`key must be a Buffer of ${KEY_BYTES} bytes, or a list of them, the newest last`)
+  }
+  if (keyFile !== undefined) throw wrong('key and keyFile do not go together')
+  if (!['file', 'memory'].includes(journal)) throw wrong(`key does not go with journal: '${journal}'`)
+  return keyring(keys)
+}
+
+/** Throws `setting-invalid`, also for an unknown name, or for `true` where no words are asked for. */
+function readOptions(options: Options): Settings {
+  const flags: { [flag: string]: string } = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue
+    if (name === 'signal') throw wrong('signal is not an option: call close() instead')
+    if (!Object.hasOwn(SETTINGS, name)) throw wrong(`${name} is not a setting`)
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      throw wrong(`${name} must be a text, a number, true or false`)
+    }
+    const { flag, parse } = SETTINGS[name as keyof Settings]
+    if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
+    if (parse.words === undefined) throw wrong(`${name} must be a text or a number`)
+    flags[flag] = value ? 'on' : 'off'
+  }
+  return readValues(SETTINGS, flags, {}, name => name)
+}
+
+/** Its methods may need their `this`. */
+function boundLog(given: Log, isAccessLogged: boolean): Log {
+  const { access } = given ?? {}
+  const methods = {
+    'log.info': given?.info, 'log.warn': given?.warn,
+    ...isAccessLogged && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+  }
+  for (const [name, method] of Object.entries(methods)) {
+    if (typeof method !== 'function') throw wrong(`${name} must be a function`)
+  }
+  return {
+    info: line => given.info(line), warn: line => given.warn(line),
+    progress: (what, share) => given.progress?.(what, share), access
+  }
+}
+
+function embedded(
+  { store, accounts: own, pipeline, routes, listen, close }: OpenService, settings: Settings, prefix: string, log: Log,
+  vouched: WeakMap<IncomingMessage, string> | undefined
+): Service {
+  const catchUp = async (): Promise<void> => {
+    if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
+    await store.journal.catchUp?.()
+  }
+  const { abilities } = settings
+  const accounts = new Accounts(store, { abilities: abilities.values() })
+  return {
+    ...operationsOf({ store, abilities, isOpen: own === undefined, catchUp, routes }),
+    accounts: {
+      addUser: (...given) => accounts.addUser(...given),
+      changeUser: (...given) => accounts.changeUser(...given),
+      setPassword: (...given) => accounts.setPassword(...given),
+      removeUser: (...given) => accounts.removeUser(...given),
+      issue: (...given) => accounts.issue(...given),
+      revokeToken: (...given) => accounts.revokeToken(...given),
+      revokeAll: (...given) => accounts.revokeAll(...given),
+      users: async () => { await catchUp(); return accounts.users() },
+      tokens: async () => { await catchUp(); return accounts.tokens() }
+    },
+    handle: (request, response) => {
+      assertOfNode(request, response)
+      const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
+      if (socket === null) return void response.destroy() // the host has destroyed it
+      if (peerOf(socket) === undefined || socket.destroyed) return
+      if (response.headersSent || response.writableEnded) {
+        log.warn('handle was given a request whose answer has begun; nothing was done')
+        return
+      }
+      const whole = wholeTarget(prefix, request)
+      const target = whole === '*' ? whole : below(prefix, whole) // `OPTIONS *` is about the whole server
+      const answer = (reply: Reply): void => respond(response, reply, [], pipeline.isStopping())
+      if (target === undefined) return answer(statusReply(404))
+      // The page's relative links need the slash.
+      if (target !== '*' && !whole.startsWith(`${prefix}/`)) {
+        return answer({ status: 308, headers: ['Location', prefix + target] })
+      }
+      if (pipeline.isStopping()) answer(BUSY)
+      else pipeline(request, response, target)
+    },
+    vouch: (request, { user }) => {
+      if (vouched === undefined) throw wrong('vouch needs the option vouches: true')
+      if (typeof user !== 'string') throw wrong('vouch takes { user }, an e-mail address')
+      vouched.set(request, user)
+    },
+    listen,
+    close
+  }
+}
+
+/** Throws `request-foreign`. */
+function assertOfNode(
+  request: Partial<IncomingMessage> | undefined, response: Partial<ServerResponse> | undefined
+): void {
+  const isOfNode = request?.socket !== undefined && typeof request.on === 'function' &&
+    typeof response?.writeHead === 'function' && typeof response.end === 'function'
+  if (isOfNode) return
+  throw new Failure('request-foreign', 'handle takes the IncomingMessage and the ServerResponse of node:http; with ' +
+    'Bun.serve, Deno.serve or a route of Next there are none: serve with node:http there, or listen()')
+}
+
+/** Frameworks may cut the prefix off `url`; `originalUrl` has it. */
+function wholeTarget(
+  prefix: string, { url = '', originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }
+): string {
+  return typeof originalUrl === 'string' && below(prefix, originalUrl) === url ? originalUrl : url
+}
+
+function below(prefix: string, target: string): string | undefined {
+  if (!target.startsWith(prefix)) return undefined
+  const rest = target.slice(prefix.length)
+  if (rest === '' || rest.startsWith('?')) return `/${rest}`
+  return rest.startsWith('/') ? rest : undefined
+}

@@ -1,0 +1,138 @@
+/** The entries in memory, each once, as the served JSON text. */
+import type { Buffer } from 'node:buffer'
+import { hash } from 'node:crypto'
+import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
+import { GroupNames } from '../rights/groups.ts'
+import { PagedList, pageOf, type Pages } from './paged-list.ts'
+import { keptByGroups, sees, type Groups } from '../rights/rights.ts'
+
+/** Ids count from 1 without gaps. */
+export interface EntryTable {
+  /** The newest id; purged ids stay taken. */
+  readonly size: number
+  get(id: number): Entry | undefined
+  /** `changedMs`: when the password was set, milliseconds since 1970; undefined keeps it. */
+  set(entry: Entry, changedMs?: number): void
+  /** Makes an id, even the next one, unknown for good. */
+  delete(id: number): void
+}
+
+interface Page { deleted: number, changes: number }
+
+/** 22 characters of base64url are 132 bits. */
+const TAG_CHARACTERS = 22
+
+export class Entries implements EntryTable, Pages {
+  /** See `Journal.tagKey`. */
+  tagKey: () => string = () => ''
+  /**
+   * By id; place 0 is unused. Each text comes whole from `JSON.stringify`: cut or joined strings keep their sources
+   * alive.
+   */
+  readonly #texts: (string | undefined)[] = [undefined]
+  /** Milliseconds since 1970; NaN if not known. */
+  readonly #changedMs: number[] = [NaN]
+  /** By id: the fields that nobody is answered, as JSON. */
+  readonly #beside = new Map<number, string>()
+  /** By id: the number of its group's name. */
+  readonly #groups: number[] = [0]
+  readonly #names: GroupNames
+  readonly #pages: Page[] = []
+  readonly #list = new PagedList(this, id => this.isActive(id) ? this.#texts[id] : undefined)
+  readonly #listOf = keptByGroups(groups =>
+    new PagedList(this, id => sees(groups, this.grupo(id)) && this.isActive(id) ? this.#texts[id] : undefined))
+  #deleted = 0
+  #purged = 0
+
+  constructor(names: GroupNames = new GroupNames()) { this.#names = names }
+
+  get size(): number { return this.#texts.length - 1 }
+
+  /** With deleted entries. */
+  get count(): number { return this.size - this.#purged }
+
+  get active(): number { return this.count - this.#deleted }
+
+  text(id: number): string | undefined { return this.#texts[id] }
+
+  has(id: number): boolean { return this.#texts[id] !== undefined }
+
+  isActive(id: number): boolean { return this.has(id) && !isDeleted(this.#texts[id]) }
+
+  get(id: number): Entry | undefined {
+    const text = this.#texts[id]
+    if (text === undefined) return undefined
+    const entry = JSON.parse(text) as AnsweredEntry
+    const beside = this.#beside.get(id)
+    return beside === undefined ? entry : changedEntry(entry, JSON.parse(beside))
+  }
+
+  grupo(id: number): string | undefined { return this.#names.nameOf(this.#groups[id] ?? 0) }
+
+  /** Milliseconds since 1970. */
+  changedMs(id: number): number | undefined {
+    const changedMs = this.#changedMs[id] ?? NaN
+    return Number.isNaN(changedMs) ? undefined : changedMs
+  }
+
+  pageChanges(page: number): number { return this.#pages[page]?.changes ?? 0 }
+
+  pageDeleted(page: number): number { return this.#pages[page]?.deleted ?? 0 }
+
+  * entries(): Generator<Entry> {
+    for (let id = 1; id <= this.size; id++) {
+      const entry = this.get(id)
+      if (entry !== undefined) yield entry
+    }
+  }
+
+  set(entry: Entry, changedMs: number = this.#changedMs[entry.id] ?? NaN): void {
+    this.#put(entry.id, entryText(entry))
+    this.#changedMs[entry.id] = changedMs
+    this.#groups[entry.id] = this.#names.numberOf(entry.grupo)
+    const beside = textBeside(entry)
+    if (beside === '') this.#beside.delete(entry.id)
+    else this.#beside.set(entry.id, beside)
+  }
+
+  delete(id: number): void {
+    if (id <= this.size && !this.has(id)) return
+    this.#put(id, undefined)
+    this.#changedMs[id] = NaN
+    this.#groups[id] = 0
+    this.#beside.delete(id)
+    this.#purged++
+  }
+
+  #put(id: number, text: string | undefined): void {
+    if (id < 1 || id > this.#texts.length) throw new Error(`entry ${id} would leave a gap`)
+    const page = this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0 }
+    const change = Number(isDeleted(text)) - Number(isDeleted(this.#texts[id]))
+    page.deleted += change
+    this.#deleted += change
+    page.changes++
+    this.#texts[id] = text
+  }
+
+  /** For `ETag`; undefined for an unknown id. */
+  tag(id: number): string | undefined {
+    const text = this.#texts[id]
+    return text === undefined ? undefined : this.#tagOf(text, this.#beside.get(id) ?? '')
+  }
+
+  /** Of an entry that may not be in the table yet. */
+  tagOf(entry: Entry): string { return this.#tagOf(entryText(entry), textBeside(entry)) }
+
+  /** The text has the id, so two entries never share a tag. The key keeps guesses at a text from a tag. */
+  #tagOf(text: string, beside: string): string {
+    return hash('sha512-256', this.tagKey() + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
+  }
+
+  /** A JSON array of those in sight, ascending by id; undefined without active entries in sight. */
+  list(groups?: Groups): Buffer | undefined {
+    return (groups === undefined ? this.#list : this.#listOf(groups)).bytes()
+  }
+}
+
+/** The status ends the text. */
+function isDeleted(text: string | undefined): boolean { return text !== undefined && !text.endsWith('1}') }

@@ -1,0 +1,282 @@
+/** A request's way from head to answer: see `carryOut`. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Failure } from '../errors.ts'
+import type { Observer } from '../log.ts'
+import type { Commits } from '../store/store.ts'
+import { mayCall, type Session } from '../rights/rights.ts'
+import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
+import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
+import { endBehindAnswer } from './ending.ts'
+import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
+import {
+  answerPreflight, assertHttps, assertOwnPage, isHttps, sharedWith, type Guarded, type GuardOptions
+} from './guards.ts'
+import { ListenerRequest } from './node-http.ts'
+import { proxyWarnings } from './proxy-warnings.ts'
+import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
+import * as replies from './reply.ts'
+import { failureReply, HSTS, statusReply, type Reply } from './reply.ts'
+import { isUnrecorded, recorded } from './recorded.ts'
+import type { MatchedRoute, Route, Router } from './router.ts'
+import { respond } from './sending.ts'
+
+/** An undefined option skips its step. */
+export interface PipelineOptions extends GuardOptions {
+  readonly router: Router
+  readonly rateLimit?: RateLimit | undefined
+  /** Counts requests with a token by its user. */
+  readonly limitsByUser?: boolean
+  /** Undefined in the open configuration. */
+  readonly authenticate?: ((token: string, client: string) => Session | undefined) | undefined
+  /** See `Journal.catchUp`. */
+  readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
+  /** Records who is told what. */
+  readonly commits?: Commits | undefined
+  readonly maxBodyBytes: number
+  /** Names and values in turn. */
+  readonly headers?: readonly string[]
+  readonly observers?: readonly Observer[]
+  readonly warn: (line: string) => void
+}
+
+/** `target` is below an embedder's prefix. */
+export interface Pipeline {
+  (request: IncomingMessage, response: ServerResponse, target?: string): void
+  readonly isStopping: () => boolean
+  /** Each further answer ends its connection. Resolves once none is under way, or after `timeoutMs`. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+interface Context extends Guarded {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly socket: IncomingMessage['socket']
+  readonly startMs: number
+  readonly head: Head | undefined
+  readonly client: string
+  session: Session | undefined
+  verdict: Verdict | undefined
+  id: string | undefined
+}
+
+/**
+ * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
+ * answer is sent before the next request is looked at. Invariant: `assertMay` never judges a token that was looked up
+ * before a wait. So all waits are inside `lookedUpAfter`, but for those of changes, which are judged in their turn.
+ * Never rejects.
+ */
+async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
+  const { request, response, head, client } = context
+  let reply: Reply | Promise<Reply>
+  try {
+    if (head === undefined) {
+      count(options, context)
+      throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
+    }
+    if (head.upgrade !== undefined) endBehindAnswer(response) // none is supported; some Nodes read on behind the offer
+    assertHttps(options, context, head, state.warnOfProxy)
+    assertOwnPage(options, context, head)
+    answerPreflight(options, context, head)
+    context.session = sessionOf(options, context, head)
+    count(options, context)
+    const { route, id, version } = matchedRoute(context, head)
+    if (options.catchUp !== undefined && needsOthers(options, route)) {
+      await lookedUpAfter(catchUp(options, context, head, route), options, context, head)
+    }
+    assertMay(options, context.session, route)
+    const refusal = route.before?.(id, context.session)
+    if (refusal !== undefined) throw refusal
+    let body: unknown
+    if (route.shape !== undefined) {
+      const read = bodyOf(request, response, head, route.shape, options.maxBodyBytes)
+      body = await lookedUpAfter(read, options, context, head)
+      assertMay(options, context.session, route)
+    } else if (bodyKind(head) !== 'none') discard(request)
+    const call = { head, id, version, body, client, request, session: context.session }
+    reply = route.handle(call)
+    if ('then' in reply && route.method === 'GET') {
+      reply = await lookedUpAfter(reply, options, context, head)
+      assertMay(options, context.session, route)
+      // It was made for a token that saw something else.
+      if (context.session?.token !== call.session?.token && route.isPublic !== true) throw replies.BUSY
+    }
+    if ('then' in reply) reply = await reply
+    if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
+  } catch (thrown) {
+    reply = refusalOf(options, context, thrown)
+  }
+  answer(options, context, reply, state)
+}
+
+export function pipelineOf(options: PipelineOptions): Pipeline {
+  const state = { isStopping: false, warnOfProxy: proxyWarnings(options.warn) }
+  let underWay = 0
+  let onIdle = (): void => {}
+  const ended = (): void => { if (--underWay === 0) onIdle() }
+  const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
+    const peer = peerOf(request.socket)
+    if (peer === undefined) return // its client is gone
+    underWay++
+    void carryOut(options, contextOf(options, peer, request, response, target), state).then(ended)
+  }
+  const stop = (timeoutMs: number): Promise<void> => new Promise(resolve => {
+    state.isStopping = true
+    const timer = setTimeout(resolve, timeoutMs)
+    onIdle = () => { clearTimeout(timer); resolve() }
+    if (underWay === 0) onIdle()
+  })
+  return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
+}
+
+interface PipelineState {
+  readonly isStopping: boolean
+  readonly warnOfProxy: ReturnType<typeof proxyWarnings>
+}
+
+function contextOf(
+  { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
+  target: string
+): Context {
+  const head = readHead(request, target)
+  const path = head?.path ?? target
+  return {
+    request, response, socket: request.socket, startMs: performance.now(), head, peer,
+    isUnderApi: path.startsWith('/api/') || path === '/api',
+    client: clientAddress(peer, forwardedFor(request, head), trustedProxies),
+    match: head && router.find(head.method, path),
+    session: undefined, verdict: undefined, id: undefined
+  }
+}
+
+function refusalOf(options: PipelineOptions, context: Context, thrown: unknown): Reply {
+  if (replies.isReply(thrown)) return thrown
+  context.id = randomUUID()
+  const expected = failureReply(thrown, context.match?.route?.storingFailed)
+  if (expected !== undefined) return expected
+  options.warn(`request ${context.id} failed: ${describe(thrown)}`)
+  return statusReply(500, ['X-Request-Id', context.id])
+}
+
+/** Never throws; middleware may. */
+function answer(options: PipelineOptions, context: Context, reply: Reply, state: PipelineState): void {
+  let status = 500
+  try {
+    status = send(options, context, reply, state)
+  } catch (error) {
+    context.id = randomUUID()
+    options.warn(`request ${context.id} could not be answered: ${describe(error)}`)
+    if (!context.response.writableEnded) context.response.destroy()
+  }
+  const { id, request: { method = '' }, match, client, session, startMs } = context
+  const { route, id: entry } = match?.route === undefined ? { route: undefined, id: 0 } : match
+  const ms = performance.now() - startMs
+  const ended = { id, method, route, entry, client, session, logged: reply.logged, status, ms }
+  for (const one of options.observers ?? []) one.requestEnded?.(ended)
+}
+
+/** Gives the logged status. */
+function send(options: PipelineOptions, context: Context, reply: Reply, state: PipelineState): number {
+  const { request, response, head, socket } = context
+  if (socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
+    response.destroy()
+    return replies.CLIENT_GONE.status
+  }
+  const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head)) ||
+    isExpecting(request, head)
+  // Over TLS, many chunks may be read before an answer is out.
+  if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
+  respond(response, reply, commonHeaders(options, context, reply), isLast)
+  return reply.status
+}
+
+/** Whether a client that expects `100 Continue` is answered without it. */
+function isExpecting(request: IncomingMessage, head: Head | undefined): boolean {
+  const { expect } = head ?? request.headers
+  return expect?.toLowerCase() === '100-continue' && request instanceof ListenerRequest && !request.isContinued
+}
+
+function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
+  const { headers = [] } = options
+  const fields = [...headers]
+  const isByProxy = options.asksForHttps === true && headers.length === 0 && context.head !== undefined
+  if (isByProxy && isHttps(options, context, context.head!)) fields.push(...HSTS)
+  const left = context.verdict ?? limitOf(options, context)?.peek(addressKey(context))
+  if (left !== undefined) {
+    // A request that was not counted is not refused. If a stricter limit refused it, nothing is left either.
+    const shown = context.verdict ?? { ...left, allowed: true }
+    fields.push(...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown))
+  }
+  const origins = sharedWith(options, context)
+  if (origins !== undefined && context.head !== undefined) {
+    fields.push(...replies.corsFields(context.head.origin, origins))
+  }
+  return fields
+}
+
+function describe(error: unknown): string {
+  return error instanceof Failure ? error.message : String(error instanceof Error && error.stack || error)
+}
+
+/** An invalid token matters only if the route needs one. */
+function sessionOf({ authenticate }: PipelineOptions, context: Context, head: Head): Session | undefined {
+  const token = authenticate && tokenIn(head)
+  return token === undefined ? undefined : authenticate?.(token, addressKey(context))
+}
+
+/** Looks the token up again: during the wait it may have been revoked or narrowed, and others may have issued it. */
+async function lookedUpAfter<T>(
+  wait: Promise<T>, options: PipelineOptions, context: Context, head: Head
+): Promise<T> {
+  const result = await wait
+  context.session = sessionOf(options, context, head)
+  return result
+}
+
+const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>
+  isUnderApi ? rateLimit : undefined
+
+function addressKey({ client, peer }: Context): string { return client === peer.address ? peer.key : clientKey(client) }
+
+/** Contract §8, §8.4. */
+function count(options: PipelineOptions, context: Context): void {
+  const general = limitOf(options, context)
+  const own = context.match?.route?.limit
+  if (general === undefined && own === undefined) return
+  const address = addressKey(context)
+  const key = options.limitsByUser === true && context.session !== undefined ? `user ${context.session.user}` : address
+  context.verdict = takeBoth(general, key, own, address)
+  if (context.verdict?.allowed === false) throw replies.TOO_MANY
+}
+
+function matchedRoute({ match }: Context, { expect, path, method }: Head): MatchedRoute {
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw replies.UNEXPECTED
+  if (path === '*') throw replies.OPTIONS_OF_SERVER // the whole server (RFC 9110 §9.3.7)
+  if (match === undefined) throw replies.NOT_FOUND
+  if (match.route === undefined) throw replies.otherMethod(method, match.allow)
+  return match
+}
+
+/** What others wrote decides about tokens and ids. A change that asks for neither is decided in its turn alone. */
+function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
+  return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
+}
+
+/** With stale reads, a token that is unknown here is still asked for: another instance may have issued it. */
+async function catchUp(
+  { catchUp: readOthers, authenticate }: PipelineOptions, { session }: Context, head: Head, { storingFailed }: Route
+): Promise<void> {
+  const isUnknownToken = authenticate !== undefined && session === undefined && tokenIn(head) !== undefined
+  try {
+    await readOthers!(isUnknownToken)
+  } catch (error) {
+    throw error instanceof Failure ? failureReply(error, storingFailed) ?? replies.BUSY : error
+  }
+}
+
+/** Refuses invalid tokens and missing abilities (contract §5.1, §5.2, §5.6). */
+function assertMay({ authenticate }: PipelineOptions, session: Session | undefined, route: Route): void {
+  if (authenticate === undefined || route.isPublic === true) return
+  if (session === undefined) throw replies.UNAUTHENTICATED
+  if (!mayCall(session.abilities, route.abilities)) throw replies.FORBIDDEN
+}

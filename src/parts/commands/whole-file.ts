@@ -1,0 +1,106 @@
+/**
+ * Makes a file whole or not at all. It is written under a temporary name, each piece onto the device; then it gets its
+ * name; then the folder is synced, which makes the name durable, too. A kill leaves at most `NAME.N.part`, which a
+ * start removes beside the journal and its key file.
+ */
+import { Buffer } from 'node:buffer'
+import { randomInt } from 'node:crypto'
+import { dirname } from 'node:path'
+import { systemCode } from '../../errors.ts'
+import { appendAll, isSameFile, WITHOUT_SYNC, type Files, type FileStat } from '../../journal/files.ts'
+
+/** `write` returns when the piece is on the device. */
+export interface NewFile {
+  /** Temporary, for reading back. */
+  readonly path: string
+  write(piece: Buffer | string): void
+}
+
+interface WholeFileOptions {
+  /** The file to replace, as it was read: ESTALE if it has changed since. Undefined: EEXIST if the name is taken. */
+  readonly replaces?: FileStat | undefined
+  readonly confirm?: (() => void) | undefined
+  /** A second name in the folder for the replaced file. A kill may leave both. */
+  readonly keepsAs?: string | undefined
+}
+
+/** File systems without hard links: FAT, some network file systems. */
+const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+/** Makes a file, mode 0600. If it throws, it leaves no file, unless the folder's last sync failed. */
+export async function makeWhole<T>(
+  files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
+): Promise<T> {
+  const { replaces, keepsAs, confirm = () => {} } = options
+  const folder = dirname(path)
+  for (const name of [keepsAs, replaces === undefined ? path : undefined]) {
+    if (name !== undefined) refuseTaken(files, name)
+  }
+  syncNames(files, folder) // fails before anything is made
+  const part = `${path}.${randomInt(2 ** 47)}.part`
+  const descriptor = files.createToAppend(part)
+  try {
+    let made: T
+    const write = (piece: Buffer | string): void => {
+      try {
+        appendAll(files, descriptor, Buffer.from(piece))
+      } catch (error) {
+        // Without a path, the error would name the file that `make` reads.
+        throw Object.assign(error as Error, { path })
+      }
+    }
+    try {
+      made = await make({ path: part, write })
+    } finally {
+      files.close(descriptor)
+    }
+    confirm() // as late as possible: what it looks at may change
+    if (replaces === undefined) linkInPlace(files, part, path)
+    else replace(files, part, path, replaces, keepsAs)
+    syncNames(files, folder)
+    return made
+  } finally {
+    if (files.stat(part) !== undefined) files.remove(part)
+  }
+}
+
+function syncNames(files: Files, folder: string): void {
+  try {
+    files.sync(folder)
+  } catch (error) {
+    const code = systemCode(error)
+    const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
+    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : error as Error, { code, path: folder })
+  }
+}
+
+/** The second name is durable before the rename removes the first. */
+function replace(files: Files, part: string, path: string, old: FileStat, keepsAs: string | undefined): void {
+  const now = files.stat(path)
+  if (now === undefined || !isSameFile(now, old) || now.size !== old.size) {
+    throw Object.assign(new Error(`${path} was changed by another program`), { code: 'ESTALE' })
+  }
+  if (keepsAs !== undefined) files.link(path, keepsAs)
+  try {
+    if (keepsAs !== undefined) syncNames(files, dirname(path))
+    files.rename(part, path)
+  } catch (error) {
+    if (keepsAs !== undefined) files.remove(keepsAs)
+    throw error
+  }
+}
+
+/** A link, unlike a rename, never replaces a file. */
+function linkInPlace(files: Files, part: string, path: string): void {
+  try {
+    files.link(part, path)
+  } catch (error) {
+    refuseTaken(files, path)
+    if (!WITHOUT_LINKS.includes(systemCode(error))) throw error
+    files.rename(part, path)
+  }
+}
+
+function refuseTaken(files: Files, path: string): void {
+  if (files.stat(path) !== undefined) throw Object.assign(new Error(`${path} exists already`), { code: 'EEXIST' })
+}

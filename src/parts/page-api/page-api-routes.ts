@@ -1,0 +1,134 @@
+/** The routes of this part, guarded and limited like the contract's. */
+import { preconditionIn, UNKNOWN, unknownIdIn } from '../../entries/entry-routes.ts'
+import type { Call } from '../../http/router.ts'
+import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
+import { mayCall, type Asked, type Session } from '../../rights/rights.ts'
+import { openFieldsOf } from '../../entries/entry.ts'
+import { EqualPasswords } from './equal-passwords.ts'
+import { Exposure } from '../../knowledge/exposure.ts'
+import { listingOf, type ListForm } from './listing.ts'
+import { restoreEntry } from '../../entries/entry-commands.ts'
+import type { Store } from '../../store/store.ts'
+import { codeAt, otpIn, secondsLeft, stepAt } from '../../accounts/totp.ts'
+import type { PartContext } from '../../part.ts'
+import {
+  EXAMPLE, object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription
+} from '../routes/described-route.ts'
+import { deletedBelow } from './deleted.ts'
+import { historyRoutes } from './history-routes.ts'
+import { knowledgeRoute } from './knowledge-route.ts'
+import { listRoute, OPEN } from './list-route.ts'
+
+const RESTORED = messageReply(200, 'contraseña restaurada')
+
+/** Unless the first value in an answer is larger. */
+const MAX_ANSWER_BYTES = 1024 * 1024
+
+/** A history needs a journal in a file. */
+export function extraRoutes({ store, journal, settings }: PartContext<object>): readonly DescribedRoute[] {
+  const { state } = store
+  const { abilities } = settings
+  const exposure = new Exposure(state, abilities)
+  const equals = new EqualPasswords(state.entries, exposure)
+  const readsAll = (call: Call<unknown>): boolean =>
+    call.session?.groups === undefined && may(call, abilities.get('listPassword'))
+  const formOf = (call: Call<unknown>): ListForm => {
+    const mayKnow = may(call, abilities.get('whoKnows'))
+    if (readsAll(call)) return mayKnow ? 'reused exposed' : 'reused'
+    return mayKnow ? 'exposed' : 'plain'
+  }
+  const hasFile = journal !== undefined && journal.location().endpoints === undefined
+  return [
+    listRoute(listingOf(state.entries, equals, exposure), formOf), ...entryRoutes(store), ...deletedRoutes(store),
+    knowledgeRoute(store, equals, readsAll), ...hasFile ? historyRoutes(store, journal) : []
+  ]
+}
+
+function may({ session }: Call<unknown>, asked: Asked): boolean {
+  return session === undefined || mayCall(session.abilities, asked)
+}
+
+function entryRoutes(store: Store): readonly DescribedRoute[] {
+  const before = unknownIdIn(store)
+  return [
+    {
+      operation: 'oneTimeCode', method: 'GET', path: '/api/oneTimeCode/{id}', description: CODE, before,
+      handle: ({ id }) => {
+        const otp = otpIn(store.state.entries.get(id)?.otp ?? '')
+        if (otp === undefined) return UNKNOWN
+        const nowMs = Date.now()
+        return jsonReply(200, { code: codeAt(otp, stepAt(otp, nowMs)), seconds: secondsLeft(otp, nowMs), status: 200 })
+      }
+    },
+    {
+      operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE, before,
+      storingFailed: 'Error restoring password',
+      handle: async ({ head, id, session }) =>
+        await restoreEntry(store, id, session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
+    }
+  ]
+}
+
+function deletedRoutes({ state }: Store): readonly DescribedRoute[] {
+  const replyBelow = (id: number, session: Session | undefined): Reply => {
+    const entries = deletedBelow(state, id, MAX_ANSWER_BYTES, session?.groups)
+    return { status: 200, body: `{"passwords":${entries},"status":200}`, logged: { entry: 'all' } }
+  }
+  return [
+    {
+      operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
+      handle: ({ session }) => replyBelow(state.entries.size + 1, session)
+    },
+    {
+      operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
+      // A purged id can be asked from too.
+      handle: ({ id, session }) => id === 0 || id > state.entries.size ? UNKNOWN : replyBelow(id, session)
+    }
+  ]
+}
+
+const CODE: RouteDescription = {
+  tag: 'extra', summary: 'The one-time code of an entry at this moment.',
+  description: '`seconds` says how long it is valid. An entry without `otp` is answered as an unknown id. ' +
+    'Served if `EXTRA_ROUTES=on`, or with a page.',
+  ids: { code: 1, unknown: UNKNOWN_ID },
+  answers: { code: jsonReply(200, { code: '123456', seconds: 30, status: 200 }), unknown: UNKNOWN },
+  schemas: { code: object({
+    code: { type: 'string', pattern: '^[0-9]{6,8}$' },
+    seconds: { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS }, status: { const: 200 }
+  }) }
+}
+const GONE = {
+  ...openFieldsOf(EXAMPLE), status: 0, deleted: '2026-01-31T12:00:00.000Z', deletedBy: 'ana@example.org'
+}
+const DELETED_SCHEMA = object({
+  passwords: { type: 'array', items: {
+    type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
+    properties: { id: { type: 'integer', minimum: 1 }, ...OPEN, status: { const: 0 }, deleted: TEXT, deletedBy: TEXT }
+  } },
+  status: { const: 200 }
+})
+const DELETED: RouteDescription = {
+  tag: 'extra', summary: 'The deleted entries without their secrets, newest first.',
+  description: '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at ' +
+    'most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
+    'until there is none. Served where `EXTRA_ROUTES=on`, or a page.',
+  answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...GONE }], status: 200 }) },
+  schemas: { deleted: DELETED_SCHEMA }
+}
+const OLDER: RouteDescription = {
+  tag: 'extra', summary: 'The deleted entries whose ids are below this one, newest first.',
+  description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
+  ids: { deleted: 2, unknown: UNKNOWN_ID },
+  answers: {
+    deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }), unknown: UNKNOWN
+  },
+  schemas: { deleted: DELETED_SCHEMA }
+}
+const RESTORE: RouteDescription = {
+  tag: 'extra', summary: 'Makes a deleted entry active again.',
+  description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`, or a page.',
+  ids: { restored: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
+  answers: { restored: RESTORED, unknown: UNKNOWN }
+}

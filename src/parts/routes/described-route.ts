@@ -1,0 +1,37 @@
+/** What a part says about its routes, for `/openapi.json`. */
+import type { Reply } from '../../http/reply.ts'
+import type { Route } from '../../http/router.ts'
+import { FIELDS, REQUIRED_FIELDS, type EntryField, type EntryFields } from '../../entries/entry.ts'
+
+export type DescribedRoute = Route & { readonly description?: RouteDescription }
+
+export type Schema = { readonly [keyword: string]: unknown }
+
+/** Names tie requests to answers. */
+export interface RouteDescription {
+  readonly tag: string
+  readonly summary: string
+  readonly description: string
+  /** Examples of `{id}`. */
+  readonly ids?: { readonly [name: string]: number }
+  /** With examples. */
+  readonly body?: Schema
+  readonly isBodyOptional?: boolean
+  readonly honoursIfMatch?: boolean
+  readonly bodies?: { readonly [name: string]: unknown }
+  readonly answers: { readonly [name: string]: Reply }
+  readonly schemas?: { readonly [name: string]: Schema }
+}
+
+export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
+  { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
+
+/** All properties, and no others. */
+export function object(properties: { readonly [name: string]: Schema }): Schema {
+  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
+}
+
+export const TEXT: Schema = { type: 'string' }
+
+/** No example has it. */
+export const UNKNOWN_ID = 999_999_999

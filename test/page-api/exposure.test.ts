@@ -1,0 +1,187 @@
+/** Who knows a password and may be told it no more, and the list that counts them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
+import { EqualPasswords } from '../../src/parts/page-api/equal-passwords.ts'
+import { countKnown, exposedEntries } from '../../src/parts/operator/socket/exposed-entries.ts'
+import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
+import { event } from '../../src/store/event.ts'
+import { Exposure, whoKnows } from '../../src/knowledge/exposure.ts'
+import { listingOf, type ListForm } from '../../src/parts/page-api/listing.ts'
+import type { Tells } from '../../src/knowledge/knowledge.ts'
+import { sessionFor } from '../../src/rights/rights.ts'
+import { PASSWORD, World } from '../support/accounts.ts'
+import type { FullStore } from '../support/stores.ts'
+
+const FIELDS = { sistema: 's', usuario: 'u' }
+const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword', ['password:update']]])
+
+interface Counting {
+  readonly store: FullStore
+  readonly equals: EqualPasswords
+  /** Of each row that has one: id and `exposed`. */
+  exposed(form?: ListForm): Promise<readonly (readonly [id: number, exposed: number])[]>
+  tell(by: number, tells: Tells): Promise<void>
+  tag(form: ListForm): Promise<string>
+}
+
+async function counting(): Promise<Counting> {
+  const store = new World().open()
+  const { state } = store
+  await store.commit(() => [[event('recording.begun', null, {})], undefined])
+  for (const [name, groups] of [['ana', undefined], ['bea', ['a']], ['carl', ['b']]] as const) {
+    await store.accounts.addUser(`${name}@x.org`, name, ['password:read'], PASSWORD, groups)
+  }
+  const exposure = new Exposure(state, ABILITIES)
+  const equals = new EqualPasswords(state.entries, exposure)
+  const list = listingOf(state.entries, equals, exposure)
+  const tell = (by: number, tells: Tells): Promise<void> => store.commit(() => {
+    const data = typeof tells === 'object' && 'list' in tells ? tells : { ids: [tells].flat() }
+    return [[event('passwords.told', by, { operation: 'getPassword', ...data })], undefined]
+  })
+  return {
+    store, tell, equals,
+    exposed: async (form = 'exposed') => {
+      const rows = JSON.parse((await list(form)).bytes.toString())
+        .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]])
+      if (form === 'reused exposed') {
+        assert.deepEqual([...exposedEntries(state, ABILITIES)], rows, 'the operator is shown the same')
+      }
+      return rows
+    },
+    tag: async form => (await list(form)).tag
+  }
+}
+
+test('exposed counts who knows a password and was removed, lost the group, or may not read nor set it', async () => {
+  const { store, exposed, tell, tag } = await counting()
+  const { accounts } = store
+  for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, password: `of ${grupo}`, grupo },
+    null)
+  await tell(1, { list: 'active' })
+  await tell(2, 1)
+  await tell(3, 2)
+  assert.deepEqual(await exposed(), [])
+  const before = await tag('exposed')
+  await accounts.changeUser('carl@x.org', undefined, undefined, ['a'])
+  assert.deepEqual(await exposed(), [[2, 1]], 'out of sight')
+  assert.notEqual(await tag('exposed'), before)
+  await accounts.changeUser('bea@x.org', undefined, ['password:update'])
+  assert.deepEqual(await exposed(), [[2, 1]], 'who may set it is answered with it')
+  await accounts.changeUser('bea@x.org', undefined, ['password:create'])
+  assert.deepEqual(await exposed(), [[1, 1], [2, 1]])
+  await accounts.removeUser('ana@x.org')
+  assert.deepEqual(await exposed(), [[1, 2], [2, 2], [3, 1]])
+  await updateEntry(store, 2, { password: 'new' }, null)
+  assert.deepEqual(await exposed(), [[1, 2], [3, 1]], 'nobody knows the new one')
+  await updateEntry(store, 1, { grupo: 'b' }, null)
+  await deleteEntry(store, 3, null)
+  assert.deepEqual(await exposed(), [[1, 2]])
+})
+
+test('who knows an equal password counts, for who sees all, also if it is told by another entry later', async () => {
+  const { store, exposed, tell, equals } = await counting()
+  for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
+  await createEntry(store, { ...FIELDS, password: 'another', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+  await tell(2, 1)
+  assert.deepEqual([await exposed('reused exposed'), await exposed()], [[[2, 1]], []],
+    'bea sees a, and knows what b has')
+  assert.deepEqual(whoKnows(store.state, 2, [1, 2]).knows.map(({ how }) => how), ['set', 'equal'])
+  await deleteEntry(store, 1, null)
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1]], 'a deleted entry has the same')
+  assert.deepEqual([1, 2, 3].map(id => [...equals.idsAs(id)].sort()), [[1, 2], [1, 2], []], 'of a deleted one, too')
+  await updateEntry(store, 2, { password: 'its own' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+})
+
+test('who knows a password from an entry that has another now still knows it of the entries that have it', async () => {
+  const { store, exposed, tell } = await counting()
+  const { state } = store
+  const knowing = (id: number, equals?: readonly number[]): unknown[] =>
+    whoKnows(state, id, equals).knows.map(({ how, ...who }) => ['user' in who ? who.user.name : who, how])
+  for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
+  await tell(2, 1)
+  await updateEntry(store, 1, { password: 'its own' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1]])
+  assert.deepEqual([await exposed(), knowing(2)], [[], [[{ host: true }, 'set']]], 'others would be answered a guess')
+  assert.deepEqual(knowing(2, [2]), [[{ host: true }, 'set'], ['bea', 'equal']])
+  assert.deepEqual(exposedEntries(state, ABILITIES), new Map([[2, 1]]))
+  assert.equal(countKnown(state, 2), 1)
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1], [3, 1]])
+  await purgeEntry(store, 2)
+  assert.deepEqual(await exposed('reused exposed'), [[3, 1]], 'a purged one was the same')
+  await updateEntry(store, 3, { password: 'another' }, null)
+  assert.deepEqual([await exposed('reused exposed'), countKnown(state, 2)], [[], 0])
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [[4, 1]], 'one that comes later, too')
+})
+
+test('who knew a password that an entry had between two lists counts, too', async () => {
+  const { store, exposed } = await counting()
+  const session = sessionFor(store.state.users.get(2)!)
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'a' }, session)
+  await updateEntry(store, 2, { password: 'another' }, session)
+  assert.deepEqual(await exposed('reused exposed'), [[1, 1]])
+})
+
+test('whoever becomes an outsider counts, by whatever change: a user who is added, changed or removed', async () => {
+  const { store, exposed, tell } = await counting()
+  const { accounts } = store
+  for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
+  const both = async (): Promise<unknown> => [await exposed('reused exposed'), await exposed()]
+  await tell(1, 1)
+  assert.deepEqual(await both(), [[], []])
+  await accounts.changeUser('ana@x.org', undefined, undefined, ['a'])
+  assert.deepEqual(await both(), [[[2, 1]], []], 'who had no list of groups')
+  await accounts.changeUser('ana@x.org', undefined, undefined, null)
+  assert.deepEqual(await both(), [[], []])
+  await accounts.addUser('dora@x.org', 'dora', ['password:read'], PASSWORD, ['a'])
+  await tell(4, 1)
+  assert.deepEqual(await both(), [[[2, 1]], []], 'added since the list before')
+  await accounts.changeUser('dora@x.org', undefined, undefined, ['b'])
+  assert.deepEqual(await both(), [[[1, 1]], [[1, 1]]])
+  await accounts.changeUser('dora@x.org', undefined, undefined, ['a', 'b'])
+  assert.deepEqual(await both(), [[], []])
+  await accounts.changeUser('dora@x.org', undefined, ['password:create'])
+  assert.deepEqual(await both(), [[[1, 1], [2, 1]], [[1, 1]]])
+  await accounts.changeUser('dora@x.org', undefined, ['password:read'])
+  assert.deepEqual(await both(), [[], []])
+  await accounts.removeUser('dora@x.org')
+  assert.deepEqual(await both(), [[[1, 1], [2, 1]], [[1, 1]]])
+})
+
+test('what was read unrecorded from an entry with the same password is said of the other one', async () => {
+  const { store } = await counting()
+  const { state } = store
+  await createEntry(store, { ...FIELDS, password: 'the same' }, null)
+  await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
+  await createEntry(store, { ...FIELDS, password: 'the same' }, null)
+  const before = (equals?: readonly number[]): unknown => whoKnows(state, 2, equals).unrecordedBefore
+  const gap = whoKnows(state, 1).unrecordedBefore
+  assert.deepEqual([before(), before([1, 2])], [undefined, gap])
+  await updateEntry(store, 1, { password: 'another' }, null)
+  assert.deepEqual([before(), before([2]), whoKnows(state, 1, [1]).unrecordedBefore], [undefined, gap, undefined])
+})
+
+test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {
+  const { store, tell } = await counting()
+  await createEntry(store, { ...FIELDS, password: 'p' }, null)
+  await tell(1, 1)
+  await store.accounts.removeUser('ana@x.org')
+  await store.commit(() => [['', 'eva'].map(operator => {
+    const data = { command: 'entry get', entries: 1, id: 1, operator }
+    return event('entries.disclosed', null, data)
+  }), undefined])
+  assert.deepEqual(whoKnows(store.state, 1), { knows: [
+    { host: true, how: 'set' }, { user: { id: 1, email: 'ana@x.org', name: 'ana' }, how: 'read', removed: true },
+    { operator: '', how: 'read' }, { operator: 'eva', how: 'read' }
+  ] })
+  await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
+  assert.equal(whoKnows(store.state, 1).unrecordedBefore, store.state.recorded)
+  await store.commit(() => [[event('recording.ended', null, {})], undefined])
+  assert.match(whoKnows(store.state, 1).unrecordedBefore!, /^20/)
+})
