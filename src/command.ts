@@ -24,15 +24,19 @@ export interface Arguments {
 }
 
 /** Without a service, only a journal's place and length are known. */
-export type JournalStatus = JournalLocation & Partial<Status> & {
-  /** The file of this length: a compaction replaces it. */
-  readonly file?: FileStat | undefined
-}
+export type JournalStatus = JournalLocation &
+  Partial<Status> & {
+    /** The file of this length: a compaction replaces it. */
+    readonly file?: FileStat | undefined
+  }
 
 /** Takes a record, the state before it, and its line. */
 export type OnRecord = (record: JournalRecord, state: State, text: string) => void
 
-export interface JournalRead extends Pick<Recovered, 'records' | 'head' | 'goodBytes' | 'tornBytes'> {
+export interface JournalRead extends Pick<
+  Recovered,
+  'records' | 'head' | 'goodBytes' | 'tornBytes'
+> {
   readonly state: State
 }
 
@@ -40,16 +44,25 @@ export interface JournalRead extends Pick<Recovered, 'records' | 'head' | 'goodB
 export interface Reached {
   readonly settings: StorageSettings
   readonly ending: Ending
-  /** Asks the lock's holder, or takes the lock. Rejects with the holder's message as an `OperatorError`. */
+  /**
+   * Asks the lock's holder, or takes the lock. Rejects with the holder's message as an
+   * `OperatorError`.
+   */
   ask<N extends OperationName>(operation: N, body: Body<N>): Promise<Result<N>>
-  /** The lock holder's status. Undefined does not prove that there is no holder: only the lock does. */
+  /**
+   * The lock holder's status. Undefined does not prove that there is no holder: only the lock does.
+   */
   look(): Promise<Result<'status'> | undefined>
   readonly hasLock: boolean
   status(): Promise<JournalStatus>
   /** Works under the lock. Rejects with an `OperatorError` if a service has it. */
   alone<T>(work: (lock: Lock) => Promise<T>): Promise<T>
   /** As `ask`, for an answer that comes piece by piece. */
-  receive(operation: 'rescueJournal', body: Body<'rescueJournal'>, take: (piece: string) => void): Promise<void>
+  receive(
+    operation: 'rescueJournal',
+    body: Body<'rescueJournal'>,
+    take: (piece: string) => void
+  ): Promise<void>
   /** Throws an `OperatorError` if the folder is another user's. */
   assertOwner(): void
   readonly files: Files
@@ -70,8 +83,9 @@ export interface Option {
 }
 
 /**
- * What happens if there is no journal. `refuse`: a mistyped folder must not become a store. `begin`: a file is made, as
- * at a service's first start, but no journal that several services share. `create`: either is made (`init`).
+ * What happens if there is no journal. `refuse`: a mistyped folder must not become a store.
+ * `begin`: a file is made, as at a service's first start, but no journal that several services
+ * share. `create`: either is made (`init`).
  */
 export type IfMissing = 'refuse' | 'begin' | 'create'
 

@@ -9,9 +9,15 @@ export const OPERATIONS = {
   deletePassword: 'password:delete'
 } as const
 
-/** What users may do about themselves, with any token of a login unless `ABILITIES` asks for an ability. */
-export const OWN_OPERATIONS: { readonly [operation: string]: undefined } =
-  { changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined }
+/**
+ * What users may do about themselves, with any token of a login unless `ABILITIES` asks for an
+ * ability.
+ */
+export const OWN_OPERATIONS: { readonly [operation: string]: undefined } = {
+  changeOwnPassword: undefined,
+  ownSessions: undefined,
+  endOwnSessions: undefined
+}
 
 /** The messages, word for word (contract §4.1, §4.2, §4.3, §4.4, §4.5, §5.3, §5.4, §7, §8.2). */
 export const TEXTS = {
@@ -31,4 +37,6 @@ export const TEXTS = {
 } as const
 
 /** The message of a missing field (contract §4.3). */
-export function requiredText(field: string): string { return `The ${field} field is required.` }
+export function requiredText(field: string): string {
+  return `The ${field} field is required.`
+}

@@ -1,8 +1,13 @@
 /** The core's settings, for reading, `--help` and the README, and the parsers of values. */
 import { parseAddressSet, type AddressSet } from './http/client.ts'
 import {
-  LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS,
-  RATE_LIMIT_WINDOW, TOKENS_PER_USER
+  LOGIN_LIMIT_REQUESTS,
+  MAX_BODY_BYTES,
+  MAX_BODY_SETTING_BYTES,
+  MAX_TOKEN_TTL_MINUTES,
+  RATE_LIMIT_REQUESTS,
+  RATE_LIMIT_WINDOW,
+  TOKENS_PER_USER
 } from './limits.ts'
 import { mayCall, type Asked, type AskedAbilities } from './rights/rights.ts'
 
@@ -54,60 +59,135 @@ export interface Parse<T> {
 export type SettingRows<S> = { readonly [K in keyof S]: SettingRow<S[K]> }
 
 export function setting<T>(
-  value: string, fallback: T, parse: Parse<T>, help: string,
+  value: string,
+  fallback: T,
+  parse: Parse<T>,
+  help: string,
   more: Partial<Pick<SettingRow<T>, 'flag' | 'shown' | 'serverOnly'>> = {}
 ): SettingRow<T> {
   return { value, fallback, parse, help, ...more }
 }
 
-export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly flag: string, readonly shown: string }
+export type Setting<T> = SettingRow<T> & {
+  readonly variable: string
+  readonly flag: string
+  readonly shown: string
+}
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-/** One of them suffices; another operation's name stands for that operation's. Undefined: any token will do. */
-export type DefaultAbilities = { readonly [operation: string]: string | readonly string[] | undefined }
+/**
+ * One of them suffices; another operation's name stands for that operation's. Undefined: any token
+ * will do.
+ */
+export type DefaultAbilities = {
+  readonly [operation: string]: string | readonly string[] | undefined
+}
 
 export const coreSettings = (
-  journals: { readonly [name: string]: { readonly help: string } }, abilities: DefaultAbilities
+  journals: { readonly [name: string]: { readonly help: string } },
+  abilities: DefaultAbilities
 ): SettingRows<CoreSettings> => ({
   host: setting('ADDRESS', '127.0.0.1', parseListenAddress, 'The address to listen on.'),
   port: setting('N', 3000, parseInteger(0, 65535), 'The port to listen on; 0 takes a free one.'),
-  dataDir: setting('FOLDER', 'data', parseNonEmpty, 'The folder of the journal.',
-    { flag: 'data', shown: '`data` in the working folder' }),
-  keyFile: setting('FILE', undefined, parseNonEmpty, 'The file of the keys that seal the journal.',
-    { shown: '`journal.key` in the data folder' }),
-  rateLimit: setting('N', RATE_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
-    `Requests under \`/api\` that a client may make in ${RATE_LIMIT_WINDOW}; 0 is off.`),
-  rateLimitBy: setting('KEY', 'ip', parseWord('ip', 'user'),
-    'How requests are counted: by client address, or with `user` by the user of the token.'),
-  loginLimit: setting('N', LOGIN_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
-    `Logins that a client may try in ${RATE_LIMIT_WINDOW}; 0 is off.`),
+  dataDir: setting('FOLDER', 'data', parseNonEmpty, 'The folder of the journal.', {
+    flag: 'data',
+    shown: '`data` in the working folder'
+  }),
+  keyFile: setting(
+    'FILE',
+    undefined,
+    parseNonEmpty,
+    'The file of the keys that seal the journal.',
+    { shown: '`journal.key` in the data folder' }
+  ),
+  rateLimit: setting(
+    'N',
+    RATE_LIMIT_REQUESTS,
+    parseInteger(0, 1_000_000),
+    `Requests under \`/api\` that a client may make in ${RATE_LIMIT_WINDOW}; 0 is off.`
+  ),
+  rateLimitBy: setting(
+    'KEY',
+    'ip',
+    parseWord('ip', 'user'),
+    'How requests are counted: by client address, or with `user` by the user of the token.'
+  ),
+  loginLimit: setting(
+    'N',
+    LOGIN_LIMIT_REQUESTS,
+    parseInteger(0, 1_000_000),
+    `Logins that a client may try in ${RATE_LIMIT_WINDOW}; 0 is off.`
+  ),
   // contract §1, §5.1
-  auth: setting('KIND', 'none', parseWord('none', 'bearer'),
-    'Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token.'),
+  auth: setting(
+    'KIND',
+    'none',
+    parseWord('none', 'bearer'),
+    'Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token.'
+  ),
   // contract §5.5
-  tokenTtlMinutes: setting('N', undefined, parseMinutes,
-    'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'),
-  tokensPerUser: setting('N', TOKENS_PER_USER, parseInteger(1, 1_000_000),
-    'Tokens from logins that a user may have; beyond that, the oldest ends.'),
-  abilities: setting('OP=ABILITY,…', parseAbilities(abilities)(''), parseAbilities(abilities),
+  tokenTtlMinutes: setting(
+    'N',
+    undefined,
+    parseMinutes,
+    'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'
+  ),
+  tokensPerUser: setting(
+    'N',
+    TOKENS_PER_USER,
+    parseInteger(1, 1_000_000),
+    'Tokens from logins that a user may have; beyond that, the oldest ends.'
+  ),
+  abilities: setting(
+    'OP=ABILITY,…',
+    parseAbilities(abilities)(''),
+    parseAbilities(abilities),
     'The ability that a token needs for an operation, `any` for none; ' +
       'operations that are not named keep their default.',
-    { shown: 'one of its own for each operation' }),
-  corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(parseList(text).map(parseOrigin)),
-    'Origins whose pages may use the service, exactly as a browser sends them.'),
-  allowedHosts: setting('NAME,…', new Set(), text => new Set(parseList(text).map(parseHostName)),
-    'Host names besides `localhost` and IP addresses that requests may name in `Host`.'),
-  trustProxy: setting('ADDRESS,…', undefined, parseAddresses,
-    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts.'),
-  tlsCert: setting('FILE', undefined, parseNonEmpty,
-    'The certificate chain to serve HTTPS with, PEM; reloaded when it changes.'),
+    { shown: 'one of its own for each operation' }
+  ),
+  corsOrigins: setting(
+    'ORIGIN,…',
+    new Set(),
+    text => new Set(parseList(text).map(parseOrigin)),
+    'Origins whose pages may use the service, exactly as a browser sends them.'
+  ),
+  allowedHosts: setting(
+    'NAME,…',
+    new Set(),
+    text => new Set(parseList(text).map(parseHostName)),
+    'Host names besides `localhost` and IP addresses that requests may name in `Host`.'
+  ),
+  trustProxy: setting(
+    'ADDRESS,…',
+    undefined,
+    parseAddresses,
+    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts.'
+  ),
+  tlsCert: setting(
+    'FILE',
+    undefined,
+    parseNonEmpty,
+    'The certificate chain to serve HTTPS with, PEM; reloaded when it changes.'
+  ),
   tlsKey: setting('FILE', undefined, parseNonEmpty, 'The private key of the certificate, PEM.'),
-  maxBodyBytes: setting('N', MAX_BODY_BYTES, parseInteger(1, MAX_BODY_SETTING_BYTES),
-    'The size that a request body may have, in bytes.'),
-  journal: setting('KIND', 'file', parseWord('file', 'memory', ...Object.keys(journals)),
-    ['Where records are kept: `file`', ...Object.values(journals).map(({ help }) => help),
-      'or `memory`, which keeps nothing beyond the process.'].join('; '))
+  maxBodyBytes: setting(
+    'N',
+    MAX_BODY_BYTES,
+    parseInteger(1, MAX_BODY_SETTING_BYTES),
+    'The size that a request body may have, in bytes.'
+  ),
+  journal: setting(
+    'KIND',
+    'file',
+    parseWord('file', 'memory', ...Object.keys(journals)),
+    [
+      'Where records are kept: `file`',
+      ...Object.values(journals).map(({ help }) => help),
+      'or `memory`, which keeps nothing beyond the process.'
+    ].join('; ')
+  )
 })
 
 export function withNames<S>(rows: SettingRows<S>): SettingsTable<S> {
@@ -125,7 +205,9 @@ function defaultText(fallback: unknown): string {
   return ['string', 'number'].includes(typeof fallback) ? `\`${fallback}\`` : 'none'
 }
 
-export function fail(mustBe: string): never { throw new Error(mustBe) }
+export function fail(mustBe: string): never {
+  throw new Error(mustBe)
+}
 
 /** A name whose last label is all digits is a malformed address. */
 function parseListenAddress(text: string): string {
@@ -138,7 +220,9 @@ export function eitherOf(words: readonly string[]): string {
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
 
-export function parseNonEmpty(text: string): string { return text === '' ? fail('given') : text }
+export function parseNonEmpty(text: string): string {
+  return text === '' ? fail('given') : text
+}
 
 function parseInteger(least: number, most: number): (text: string) => number {
   return text => {
@@ -148,19 +232,27 @@ function parseInteger(least: number, most: number): (text: string) => number {
 }
 
 export function parseWord<T extends string>(...words: readonly T[]): Parse<T> {
-  return Object.assign((text: string): T => words.find(word => word === text) ?? fail(eitherOf(words)), { words })
+  return Object.assign(
+    (text: string): T => words.find(word => word === text) ?? fail(eitherOf(words)),
+    { words }
+  )
 }
 
 const SWITCH = ['on', 'off'] as const
 
-export const parseSwitch: Parse<boolean> =
-  Object.assign((text: string): boolean => parseWord(...SWITCH)(text) === 'on', { words: SWITCH })
+export const parseSwitch: Parse<boolean> = Object.assign(
+  (text: string): boolean => parseWord(...SWITCH)(text) === 'on',
+  { words: SWITCH }
+)
 
 function parseAddresses(text: string): AddressSet {
   const items = parseList(text)
-  if (items.some(item => item.endsWith('/0'))) fail('the addresses of your proxies, not the range of all addresses')
-  return (items.length === 0 ? undefined : parseAddressSet(items)) ??
+  if (items.some(item => item.endsWith('/0')))
+    fail('the addresses of your proxies, not the range of all addresses')
+  return (
+    (items.length === 0 ? undefined : parseAddressSet(items)) ??
     fail('IP addresses or CIDR ranges, separated by commas')
+  )
 }
 
 export function parseMinutes(text: string): number {
@@ -170,7 +262,8 @@ export function parseMinutes(text: string): number {
 }
 
 /** Of extensions or apps: chrome-extension://…, capacitor://localhost. */
-const OTHER_ORIGIN = /^(?!https?:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9_.-]+(:[1-9][0-9]{0,4})?$/
+const OTHER_ORIGIN =
+  /^(?!https?:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9_.-]+(:[1-9][0-9]{0,4})?$/
 
 /** An origin as a browser writes it. `*` would let every page in. */
 function parseOrigin(text: string): string {
@@ -180,11 +273,16 @@ function parseOrigin(text: string): string {
 }
 
 export function parseList(text: string): string[] {
-  return text.split(',').map(item => item.trim()).filter(item => item !== '')
+  return text
+    .split(',')
+    .map(item => item.trim())
+    .filter(item => item !== '')
 }
 
 function parseHostName(text: string): string {
-  return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
+  return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text)
+    ? text.toLowerCase()
+    : fail('host names, separated by commas')
 }
 
 const ANY_TOKEN = 'any'
@@ -199,7 +297,8 @@ function parseAbilities(defaults: DefaultAbilities): (text: string) => AskedAbil
       for (const one of [defaults[operation]].flat()) {
         const asked = one !== undefined && Object.hasOwn(defaults, one) ? askedFor(one) : one
         if (asked === undefined) return undefined
-        for (const ability of [asked].flat()) if (!mayCall([ability], [...found])) found.add(ability)
+        for (const ability of [asked].flat())
+          if (!mayCall([ability], [...found])) found.add(ability)
       }
       return [...found]
     }

@@ -19,16 +19,19 @@ const SENTENCES = {
   'input-invalid': 'the input is not valid',
   'entry-too-large': 'the entry would be too large, and nothing was changed',
   'entry-changed': 'the entry has changed since it was read, and nothing was done',
-  'move-forbidden': 'to move an entry to another group takes the ability to delete, too, and nothing was changed',
+  'move-forbidden':
+    'to move an entry to another group takes the ability to delete, too, and nothing was changed',
   'user-unknown': 'no user has this address',
   'forbidden': 'the user has not the ability for this, and nothing was done',
   'operation-missing': 'this service does not have the operation',
   'request-foreign': 'the request is not one of node:http',
   'queue-full': 'too many changes wait for the journal',
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
-  'reads-recorded': 'this journal says that reads are recorded, and without tokens nobody can be named',
+  'reads-recorded':
+    'this journal says that reads are recorded, and without tokens nobody can be named',
   'hashes-busy': 'too many passwords wait to be checked',
-  'session-changed': 'the token has ended, or may do less, since the request came, and nothing was changed',
+  'session-changed':
+    'the token has ended, or may do less, since the request came, and nothing was changed',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
   'route-invalid': 'a route of a part cannot be served',
@@ -49,7 +52,11 @@ export class Failure extends Error {
   readonly detail: string
 
   /** `detail` must hold no secret. */
-  constructor(code: FailureCode, detail: string, options: ErrorOptions & { readonly errors?: FieldErrors } = {}) {
+  constructor(
+    code: FailureCode,
+    detail: string,
+    options: ErrorOptions & { readonly errors?: FieldErrors } = {}
+  ) {
     super(`${SENTENCES[code]}: ${detail}`, options)
     this.name = 'Failure'
     this.code = code

@@ -1,13 +1,15 @@
 /**
- * The program's bounds, the unit last in the name, with the defaults of settings. `test/tables/limits.newest.test.ts`
- * has the relations between them.
+ * The program's bounds, the unit last in the name, with the defaults of settings.
+ * `test/tables/limits.newest.test.ts` has the relations between them.
  */
 
 /** Request line and headers; above: 431. */
 export const MAX_HEADER_BYTES: number = 16 * 1024
 /** Above: 431. */
 export const MAX_HEADER_FIELDS: number = 100
-/** Fields that node:http keeps of a head, so that a proxy's are found behind too many of a client. */
+/**
+ * Fields that node:http keeps of a head, so that a proxy's are found behind too many of a client.
+ */
 export const KEPT_HEADER_FIELDS: number = 160
 /** Default of `MAX_BODY_BYTES`; above: 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
@@ -37,7 +39,9 @@ export const ANSWER_BYTES_PER_SECOND: number = 16 * 1024
 /** Answers not yet taken, beside the newest; above: the oldest is cut. */
 export const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
 export const TIMEOUT_CHECK_MS: number = 5_000
-/** Between two looks for readers below `ANSWER_BYTES_PER_SECOND`, if a connection has to give way. */
+/**
+ * Between two looks for readers below `ANSWER_BYTES_PER_SECOND`, if a connection has to give way.
+ */
 export const SLOW_READER_LOOK_MS: number = 1_000
 /** Above: a connection that waits for a head gives way. */
 export const MAX_CONNECTIONS: number = 16_384
@@ -75,7 +79,11 @@ export const RATE_LIMIT_REQUESTS: number = 60
 export const LOGIN_LIMIT_REQUESTS: number = 6
 export const TOKENS_PER_USER: number = 1_000
 /** What a new hash of a password costs: N = 2^ln, block size r, parallelism p. */
-export const SCRYPT_COST: { readonly ln: number, readonly r: number, readonly p: number } = { ln: 15, r: 8, p: 3 }
+export const SCRYPT_COST: { readonly ln: number; readonly r: number; readonly p: number } = {
+  ln: 15,
+  r: 8,
+  p: 3
+}
 /** Each hash takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2
 /** Then: 503. */
@@ -97,9 +105,14 @@ export const TOKEN_SWEEP_MS: number = 60_000
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
 /** Pairs of client and e-mail address in a generation. */
 export const MAX_LOGIN_PAIRS: number = 5_000
-/** Pairs of client address and user that have shown a valid token; above: half of them go, those seen longest ago. */
+/**
+ * Pairs of client address and user that have shown a valid token; above: half of them go, those
+ * seen longest ago.
+ */
 export const MAX_KNOWN_PAIRS: number = 10_000
-/** Of a user, with the right password, in the time below; then: all codes are refused for as long. */
+/**
+ * Of a user, with the right password, in the time below; then: all codes are refused for as long.
+ */
 export const MAX_WRONG_CODES: number = 20
 export const WRONG_CODES_MS: number = 3_600_000
 
@@ -120,14 +133,16 @@ export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
 /** A line without its event: keys, numbers, nonce, tag, hash. */
 export const LINE_OVERHEAD_BYTES: number = 512
 /** As JSON. */
-export const MAX_EVENT_BYTES: number = (MAX_LINE_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3
+export const MAX_EVENT_BYTES: number = ((MAX_LINE_BYTES - LINE_OVERHEAD_BYTES) / 4) * 3
 /** The largest line, and the lines before it. */
 export const MAX_WRITE_BYTES: number = MAX_LINE_BYTES + 2 * 1024 * 1024
 /** A device writes a sector completely or not at all. */
 export const SECTOR_BYTES: number = 512
 export const BLOCK_BYTES: number = 4096
 export const READ_CHUNK_BYTES: number = 256 * 1024
-/** As JSON, so that every entry can be exported and imported. Larger entries of older versions stay. */
+/**
+ * As JSON, so that every entry can be exported and imported. Larger entries of older versions stay.
+ */
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
 /** A change costs the next list one page, and a copy of the others. */
 export const LIST_PAGE_ENTRIES: number = 64

@@ -22,7 +22,8 @@ export interface AccessLogSink {
 
 /** Only on a terminal; share 1 clears the line. */
 export function showProgress(terminal: NodeJS.WriteStream, what: string, share: number): void {
-  if (terminal.isTTY) terminal.write(share < 1 ? `\r\x1b[K${what} ${Math.floor(share * 100)} %` : '\r\x1b[K')
+  if (terminal.isTTY)
+    terminal.write(share < 1 ? `\r\x1b[K${what} ${Math.floor(share * 100)} %` : '\r\x1b[K')
 }
 
 /** As `1 user`, `2 entries`. */

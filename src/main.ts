@@ -10,25 +10,34 @@ import { VERSION } from './version.ts'
 async function main(): Promise<void> {
   // A reader that ends costs lines, not the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
+  const asks = (...flags: readonly string[]): boolean =>
+    process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
   if (asks('--help', '-h')) {
-    console.log(`usage: ${calledAs(process.argv[1], workingFolder())} [settings]\n\n${settingsHelp(SETTINGS)}`)
+    console.log(
+      `usage: ${calledAs(process.argv[1], workingFolder())} [settings]\n\n${settingsHelp(SETTINGS)}`
+    )
     return
   }
   const stop = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    process.on(signal, () => stop.abort(signal))
   const settings = readSettings(process.argv.slice(2), process.env)
   const isLogged = 'accessLog' in settings && settings.accessLog === true
   if (isLogged && process.stdout.isTTY) {
     const why = 'a paused terminal would hold up requests'
-    throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
+    throw new Failure(
+      'setting-invalid',
+      `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`
+    )
   }
   // Messages must not mix with the access log's JSON.
   const output = isLogged ? process.stderr : process.stdout
   const log: Log = {
     info: line => output.write(`${line}\n`),
-    warn: line => { process.stderr.write(`warning: ${line}\n`) },
+    warn: line => {
+      process.stderr.write(`warning: ${line}\n`)
+    },
     progress: (what, share) => showProgress(process.stderr, what, share)
   }
   const service = await openService(settings, log)
@@ -41,7 +50,9 @@ async function main(): Promise<void> {
   const onStop = async (): Promise<void> => {
     // Acknowledged changes are safe, whatever fails here.
     await service.close().catch(error => {
-      log.warn(`the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`)
+      log.warn(
+        `the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`
+      )
     })
     // The last line goes out first, but a stuck reader must not hold the end.
     output.write('stopped\n', () => end(stop.signal.reason))
@@ -54,7 +65,8 @@ async function main(): Promise<void> {
 
 function end(signal: NodeJS.Signals): void {
   if (signal !== 'SIGHUP') process.exit(0)
-  // An exit would make Node abort, since it cannot reset that terminal; the core file may hold secrets.
+  // An exit would make Node abort, since it cannot reset that terminal; the core file may hold
+  // secrets.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
 }

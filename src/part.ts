@@ -1,7 +1,15 @@
-/** A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves the contract. */
+/**
+ * A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves
+ * the contract.
+ */
 import type { IncomingMessage } from './http/listener.ts'
 import type { Route } from './http/router.ts'
-import type { CoreSettings, DefaultAbilities, SettingRows, StorageSettings } from './core-settings.ts'
+import type {
+  CoreSettings,
+  DefaultAbilities,
+  SettingRows,
+  StorageSettings
+} from './core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
 import type { KeyFinder } from './journal/keys.ts'
 import type { Lock } from './journal/lock.ts'
@@ -27,9 +35,16 @@ export interface JournalKind<S extends object> {
   /** For `--help`. */
   readonly help: string
   /** Resolves once every record was applied. */
-  open(settings: S & StorageSettings, options: JournalOptions, apply: Apply): Promise<DurableJournal>
+  open(
+    settings: S & StorageSettings,
+    options: JournalOptions,
+    apply: Apply
+  ): Promise<DurableJournal>
   /** Verifies the first records for the operator; changes nothing. */
-  read(settings: S & StorageSettings, from: JournalSource): Promise<{ readonly records: number, readonly head: string }>
+  read(
+    settings: S & StorageSettings,
+    from: JournalSource
+  ): Promise<{ readonly records: number; readonly head: string }>
 }
 
 export interface JournalSource {
@@ -74,7 +89,7 @@ export interface OpenPart {
   readonly routes?: readonly Route[]
   /** For calls of an embedder without a request; also if the settings have them not served. */
   hosted?(): Promise<readonly Route[]>
-  readonly place?: { readonly name: string, readonly path: string }
+  readonly place?: { readonly name: string; readonly path: string }
   readonly observer?: Observer
   /** Lines of the access log that were lost since the start. */
   lostLines?(): number

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program's entry. It checks Node's version first, so even Node 10 must parse it: no static import, export, or
- * top-level `await`.
+ * The program's entry. It checks Node's version first, so even Node 10 must parse it: no static
+ * import, export, or top-level `await`.
  */
 {
   // Node would open its debugger to every local user.

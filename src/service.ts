@@ -30,14 +30,18 @@ export interface OpenService {
   close(): Promise<void>
 }
 
-type Opening = Pick<OpenOptions, 'mayCreate' | 'keys'> & Partial<Pick<PartContext<object>, 'vouchedFor'>>
+type Opening = Pick<OpenOptions, 'mayCreate' | 'keys'> &
+  Partial<Pick<PartContext<object>, 'vouchedFor'>>
 
 /**
- * Opens a service that does not listen yet. `prefix` is an embedder's path: empty, or `/vault`. Rejects with a
- * `Failure`, holding nothing.
+ * Opens a service that does not listen yet. `prefix` is an embedder's path: empty, or `/vault`.
+ * Rejects with a `Failure`, holding nothing.
  */
 export async function openService(
-  settings: ServiceSettings, log: Log, prefix: string = '', opening: Opening = {}
+  settings: ServiceSettings,
+  log: Log,
+  prefix: string = '',
+  opening: Opening = {}
 ): Promise<OpenService> {
   const closers = new Closers()
   try {
@@ -49,7 +53,11 @@ export async function openService(
 }
 
 async function compose(
-  settings: ServiceSettings, log: Log, prefix: string, { vouchedFor, ...opening }: Opening, closers: Closers
+  settings: ServiceSettings,
+  log: Log,
+  prefix: string,
+  { vouchedFor, ...opening }: Opening,
+  closers: Closers
 ): Promise<OpenService> {
   const storage = await openStorage(settings, log, opening)
   closers.add(storage.close)
@@ -60,26 +68,50 @@ async function compose(
   const listening = new Listening(settings)
   const parts = new OpenParts(settings.abilities, ownRoutes(settings, store, accounts, prefix))
   const load = (): Load => ({
-    connections: listening.connections(), rateLimitClients: rateLimit?.clients ?? 0, lostLines: parts.lostLines(),
+    connections: listening.connections(),
+    rateLimitClients: rateLimit?.clients ?? 0,
+    lostLines: parts.lostLines(),
     certificateEndMs: settings.tlsCert === undefined ? undefined : certificateEnd(settings.tlsCert)
   })
-  const context = { ...storage, settings, accounts, log, prefix, vouchedFor, load, routes: () => parts.routes }
+  const context = {
+    ...storage,
+    settings,
+    accounts,
+    log,
+    prefix,
+    vouchedFor,
+    load,
+    routes: () => parts.routes
+  }
   for (const part of PARTS) await parts.open(part, context, closers)
   const { observers } = parts
   const certificate = certificateOf(settings)
   const headers = certificate ? HSTS : []
   const pipeline = pipelineOf({
-    ...pipelineSettings(settings), router: new Router(parts.routes), rateLimit,
+    ...pipelineSettings(settings),
+    router: new Router(parts.routes),
+    rateLimit,
     guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     authenticate: accounts && ((token, client) => accounts.session(token, client)),
-    catchUp: store.journal.catchUp, commits: store, headers, observers, warn: log.warn
+    catchUp: store.journal.catchUp,
+    commits: store,
+    headers,
+    observers,
+    warn: log.warn
   })
   closers.add(sweepTokens(store))
-  closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), listening.end()]) })
+  closers.add(async () => {
+    await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), listening.end()])
+  })
   const listen = async (): Promise<string> => {
     const port = await listening.begin(pipeline, {
-      certificate, trustedProxies: settings.trustProxy, headers, log,
-      onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
+      certificate,
+      trustedProxies: settings.trustProxy,
+      headers,
+      log,
+      onRefusal: (...refused) => {
+        for (const one of observers) one.malformedRefused?.(...refused)
+      }
     })
     const { host } = settings
     const url = `http${certificate ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -87,30 +119,53 @@ async function compose(
     for (const { name, path } of parts.places()) log.info(`${name.padEnd(14)} ${url}${path}`)
     return url
   }
-  return { store, accounts, pipeline, routes: () => parts.hosted(), listen, close: () => closers.close() }
+  return {
+    store,
+    accounts,
+    pipeline,
+    routes: () => parts.hosted(),
+    listen,
+    close: () => closers.close()
+  }
 }
 
 function accountsOf(
-  { auth, abilities, tokensPerUser }: ServiceSettings, store: Store, { warn }: Log
+  { auth, abilities, tokensPerUser }: ServiceSettings,
+  store: Store,
+  { warn }: Log
 ): Accounts | undefined {
-  return auth === 'bearer' ? new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn }) : undefined
+  return auth === 'bearer'
+    ? new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn })
+    : undefined
 }
 
 /** The contract's, without their abilities. */
 function ownRoutes(
-  { abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings, store: Store,
-  accounts: Accounts | undefined, prefix: string
+  { abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings,
+  store: Store,
+  accounts: Accounts | undefined,
+  prefix: string
 ): readonly Route[] {
   const sessions = accounts === undefined ? [] : sessionRoutes(accounts, { loginLimit, ttlMinutes })
   return [...entryRoutes(store, prefix, abilities.get('deletePassword')), ...sessions]
 }
 
-function pipelineSettings(
-  { rateLimitBy, trustProxy, isProduction, corsOrigins, maxBodyBytes }: ServiceSettings
-): Pick<PipelineOptions, 'limitsByUser' | 'trustedProxies' | 'asksForHttps' | 'corsOrigins' | 'maxBodyBytes'> {
+function pipelineSettings({
+  rateLimitBy,
+  trustProxy,
+  isProduction,
+  corsOrigins,
+  maxBodyBytes
+}: ServiceSettings): Pick<
+  PipelineOptions,
+  'limitsByUser' | 'trustedProxies' | 'asksForHttps' | 'corsOrigins' | 'maxBodyBytes'
+> {
   return {
-    limitsByUser: rateLimitBy === 'user', trustedProxies: trustProxy, asksForHttps: isProduction,
-    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins, maxBodyBytes
+    limitsByUser: rateLimitBy === 'user',
+    trustedProxies: trustProxy,
+    asksForHttps: isProduction,
+    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
+    maxBodyBytes
   }
 }
 
@@ -129,7 +184,7 @@ class OpenParts {
   }
 
   async open(part: Part, context: PartContext<object>, closers: Closers): Promise<void> {
-    const open = await part.open?.(context) ?? {}
+    const open = (await part.open?.(context)) ?? {}
     closers.add(() => open.close?.())
     this.#open.push(open)
     this.routes = [...this.routes, ...this.#withAbilities(open.routes ?? [])]
@@ -138,11 +193,13 @@ class OpenParts {
     context.store.observe(open.observer)
   }
 
-  places(): readonly { readonly name: string, readonly path: string }[] {
+  places(): readonly { readonly name: string; readonly path: string }[] {
     return this.#open.flatMap(({ place }) => place ?? [])
   }
 
-  lostLines(): number { return this.#open.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0) }
+  lostLines(): number {
+    return this.#open.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0)
+  }
 
   /** For calls of an embedder. */
   async hosted(): Promise<readonly Route[]> {
@@ -185,9 +242,13 @@ class Listening {
   #opening: Promise<Listener> | undefined
   #listener: Listener | undefined
 
-  constructor(settings: ServiceSettings) { this.#settings = settings }
+  constructor(settings: ServiceSettings) {
+    this.#settings = settings
+  }
 
-  connections(): number { return this.#listener?.connections() ?? 0 }
+  connections(): number {
+    return this.#listener?.connections() ?? 0
+  }
 
   /** Gives the port. */
   async begin(pipeline: Pipeline, options: ListenOptions): Promise<number> {
@@ -205,10 +266,14 @@ class Listening {
     return this.#listener.port
   }
 
-  async end(): Promise<void> { await (await this.#opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS) }
+  async end(): Promise<void> {
+    await (await this.#opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS)
+  }
 }
 
-function refused(why: string): Failure { return new Failure('address-unusable', `the service ${why}`) }
+function refused(why: string): Failure {
+  return new Failure('address-unusable', `the service ${why}`)
+}
 
 function sweepTokens({ state }: Store): () => void {
   // A clock that runs ahead must not end tokens for good.
@@ -218,24 +283,38 @@ function sweepTokens({ state }: Store): () => void {
 }
 
 /** Warns if the service is open to more people than may be meant. */
-function announce(settings: ServiceSettings, accounts: Accounts | undefined, url: string, log: Log): void {
+function announce(
+  settings: ServiceSettings,
+  accounts: Accounts | undefined,
+  url: string,
+  log: Log
+): void {
   const { host, rateLimit, tlsCert, trustProxy, isProduction, tokenTtlMinutes } = settings
   const isOpen = accounts === undefined
   const isFar = host !== 'localhost' && !isLoopback(host)
   const far = `${host} is reachable from other machines, and`
   log.info(`address        ${url}`)
-  log.info(isOpen ? 'configuration  open: anyone who reaches the address can read and change every entry'
-    : `configuration  protected: ${counted(accounts.users().length, 'user')}, ` +
-      counted(accounts.tokens().length, 'token'))
+  log.info(
+    isOpen
+      ? 'configuration  open: anyone who reaches the address can read and change every entry'
+      : `configuration  protected: ${counted(accounts.users().length, 'user')}, ` +
+          counted(accounts.tokens().length, 'token')
+  )
   const warnings: readonly (readonly [isSo: boolean, line: string])[] = [
     [rateLimit === 0, 'the rate limit is off'],
-    [isOpen && trustProxy !== undefined,
-      'whoever reaches the proxy can read and change every entry: AUTH=bearer asks for a password'],
-    [!isOpen && isProduction && tokenTtlMinutes === undefined,
-      'logins give tokens that never end; TOKEN_TTL_MINUTES=720 ends them after twelve hours'],
+    [
+      isOpen && trustProxy !== undefined,
+      'whoever reaches the proxy can read and change every entry: AUTH=bearer asks for a password'
+    ],
+    [
+      !isOpen && isProduction && tokenTtlMinutes === undefined,
+      'logins give tokens that never end; TOKEN_TTL_MINUTES=720 ends them after twelve hours'
+    ],
     [isFar && isOpen, `${far} this configuration asks for no password`],
-    [isFar && tlsCert === undefined && trustProxy === undefined,
-      `${far} without TLS_CERT anyone on the way can read everything`]
+    [
+      isFar && tlsCert === undefined && trustProxy === undefined,
+      `${far} without TLS_CERT anyone on the way can read everything`
+    ]
   ]
   for (const [isSo, line] of warnings) if (isSo) log.warn(line)
 }
@@ -245,10 +324,14 @@ export class Closers {
   readonly #open: (() => void | Promise<void>)[] = []
   #closed: Promise<void> | undefined
 
-  add(close: () => void | Promise<void>): void { this.#open.push(close) }
+  add(close: () => void | Promise<void>): void {
+    this.#open.push(close)
+  }
 
   /** Once, including resources added meanwhile. */
-  close(): Promise<void> { return this.#closed ??= this.#closeAll() }
+  close(): Promise<void> {
+    return (this.#closed ??= this.#closeAll())
+  }
 
   async #closeAll(): Promise<void> {
     const errors: unknown[] = []

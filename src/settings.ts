@@ -2,7 +2,12 @@
 import { parseArgs } from 'node:util'
 import { OPERATIONS, OWN_OPERATIONS } from './contract.ts'
 import {
-  coreSettings, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
+  coreSettings,
+  withNames,
+  type CoreSettings,
+  type Setting,
+  type SettingsTable,
+  type StorageSettings
 } from './core-settings.ts'
 import { Failure } from './errors.ts'
 import { workingFolder } from './journal/files.ts'
@@ -11,38 +16,57 @@ import type { Part } from './part.ts'
 
 export const PARTS: readonly Part[] = Object.values(parts)
 
-type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
+type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void
+  ? I
+  : never
 type SettingsOf<P> = P extends Part<infer S> ? S : never
 
 /** The settings of the core and of all parts. */
-export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
+export type Settings = CoreSettings & Intersection<SettingsOf<(typeof parts)[keyof typeof parts]>>
 
 export type ServiceSettings = Settings & { readonly isProduction: boolean }
 
-export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PARTS.map(({ journals }) => journals))
+export const JOURNALS: NonNullable<Part['journals']> = Object.assign(
+  {},
+  ...PARTS.map(({ journals }) => journals)
+)
 
 /** Reading, `--help` and the documents' table come from this table. */
-export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
-  coreSettings(JOURNALS, Object.assign({}, OPERATIONS, OWN_OPERATIONS, ...PARTS.map(({ abilities }) => abilities))),
-  ...PARTS.map(({ settings }) => settings)
-))
+export const SETTINGS: SettingsTable<Settings> = withNames(
+  Object.assign(
+    coreSettings(
+      JOURNALS,
+      Object.assign({}, OPERATIONS, OWN_OPERATIONS, ...PARTS.map(({ abilities }) => abilities))
+    ),
+    ...PARTS.map(({ settings }) => settings)
+  )
+)
 
 /** Throws `setting-invalid`. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
   const flags = readFlags(SETTINGS, args)
-  const settings = { ...readValues(SETTINGS, flags, env), isProduction: env['NODE_ENV'] === 'production' }
+  const settings = {
+    ...readValues(SETTINGS, flags, env),
+    isProduction: env['NODE_ENV'] === 'production'
+  }
   validateCombinations(settings)
   const { variable, flag } = SETTINGS.auth
   // A mistyped variable would leave every entry open behind the proxy.
   const isOpenByDefault = settings.isProduction && !flags[flag] && !env[variable]
-  checkProduction(settings, isOpenByDefault ? [`${variable}=bearer, or ${variable}=none on purpose`] : [])
+  checkProduction(
+    settings,
+    isOpenByDefault ? [`${variable}=bearer, or ${variable}=none on purpose`] : []
+  )
   return settings
 }
 
 /** Throws `setting-invalid`. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
   const { dataDir, keyFile = dataDir, journal, tlsCert, tlsKey } = settings
-  const relative = [['DATA_DIR', dataDir], ['KEY_FILE', keyFile]].find(([, path]) => !path!.startsWith('/'))
+  const relative = [
+    ['DATA_DIR', dataDir],
+    ['KEY_FILE', keyFile]
+  ].find(([, path]) => !path!.startsWith('/'))
   if (relative !== undefined && journal !== 'memory' && workingFolder() === undefined) {
     const why = 'the working folder was removed'
     throw new Failure('setting-invalid', `${relative[0]} must be an absolute path: ${why}`)
@@ -57,12 +81,18 @@ export function validateCombinations(settings: StorageSettings & Partial<CoreSet
 }
 
 /** Throws `setting-invalid` if production would refuse every request for lack of HTTPS. */
-export function checkTransport(settings: ServiceSettings): void { checkProduction(settings, []) }
+export function checkTransport(settings: ServiceSettings): void {
+  checkProduction(settings, [])
+}
 
-function checkProduction({ tlsCert, isProduction, trustProxy }: ServiceSettings, missing: readonly string[]): void {
+function checkProduction(
+  { tlsCert, isProduction, trustProxy }: ServiceSettings,
+  missing: readonly string[]
+): void {
   const lacksTls = isProduction && tlsCert === undefined && trustProxy === undefined
-  const all = [...missing, ...lacksTls ? ['TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY'] : []]
-  if (all.length > 0) throw new Failure('setting-invalid', `NODE_ENV=production needs ${all.join('; and ')}`)
+  const all = [...missing, ...(lacksTls ? ['TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY'] : [])]
+  if (all.length > 0)
+    throw new Failure('setting-invalid', `NODE_ENV=production needs ${all.join('; and ')}`)
 }
 
 export type Variables = { readonly [name: string]: string | undefined }
@@ -76,7 +106,10 @@ function readFlags<S>(table: SettingsTable<S>, args: readonly string[]): Variabl
   for (const token of tokens) {
     if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) {
       const given = args[token.index]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?').split('=')[0]!
-      const meant = nearest(given, flags.map(flag => `--${flag}`))
+      const meant = nearest(
+        given,
+        flags.map(flag => `--${flag}`)
+      )
       const hint = meant === undefined ? '--help lists them' : `did you mean ${meant}?`
       throw new Failure('setting-invalid', `there is no flag '${given}'; ${hint}`)
     }
@@ -109,7 +142,9 @@ export function calledAs(script: string = '', folder: string = '/'): string {
 
 /** Gives the parsed settings; `nameOf` is how an error calls one. Throws `setting-invalid`. */
 export function readValues<S>(
-  table: SettingsTable<S>, flags: Variables, env: Variables,
+  table: SettingsTable<S>,
+  flags: Variables,
+  env: Variables,
   nameOf: (name: string, flag: string) => string = (_, flag) => `--${flag}`
 ): S {
   const read = ([name, setting]: [string, Setting<unknown>]): [string, unknown] => {
@@ -123,12 +158,18 @@ export function readValues<S>(
       throw new Failure('setting-invalid', `${source} must be ${(error as Error).message}`)
     }
   }
-  return Object.fromEntries(Object.entries(table as { [name: string]: Setting<unknown> }).map(read)) as S
+  return Object.fromEntries(
+    Object.entries(table as { [name: string]: Setting<unknown> }).map(read)
+  ) as S
 }
 
 export function settingsHelp<S>(table: SettingsTable<S>): string {
   return Object.values<Setting<unknown>>(table)
     .map(({ flag, value, variable, shown, help }) =>
-      `  ${`--${flag} ${value}`.padEnd(28)} ${help} ${variable}, default ${shown}.`.replaceAll('`', ''))
+      `  ${`--${flag} ${value}`.padEnd(28)} ${help} ${variable}, default ${shown}.`.replaceAll(
+        '`',
+        ''
+      )
+    )
     .join('\n')
 }

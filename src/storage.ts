@@ -31,7 +31,8 @@ export interface OpenOptions {
 
 /** Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
-  settings: StorageSettings & { readonly isProduction?: boolean }, log: Log,
+  settings: StorageSettings & { readonly isProduction?: boolean },
+  log: Log,
   { mayCreate, files = disk, keys }: OpenOptions = {}
 ): Promise<Storage> {
   const state = new State()
@@ -43,8 +44,16 @@ export async function openStorage(
   const { folder, keyFile } = locationOf(settings)
   log.info(`data folder    ${folder}`)
   const options = {
-    files, folder, keyFile, keys, mayCreate, mustExist: settings.isProduction === true, wallMs: Date.now,
-    random: randomBytes, warn: log.warn, onProgress: (share: number) => log.progress?.('reading the journal', share)
+    files,
+    folder,
+    keyFile,
+    keys,
+    mayCreate,
+    mustExist: settings.isProduction === true,
+    wallMs: Date.now,
+    random: randomBytes,
+    warn: log.warn,
+    onProgress: (share: number) => log.progress?.('reading the journal', share)
   }
   const kind = JOURNALS[settings.journal]
   const beganMs = performance.now()
@@ -63,12 +72,18 @@ export async function openStorage(
 }
 
 function announceStorage(
-  kind: string, { entries: { count, active } }: State, journal: DurableJournal, folder: string, log: Log
+  kind: string,
+  { entries: { count, active } }: State,
+  journal: DurableJournal,
+  folder: string,
+  log: Log
 ): void {
   const { records, head } = journal.status()
   const { path, endpoints, isNew = false } = journal.location()
   if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
-  log.info(`journal        ${counted(records, 'record')}, ${counted(count, 'entry', 'entries')} (${active} active)`)
+  log.info(
+    `journal        ${counted(records, 'record')}, ${counted(count, 'entry', 'entries')} (${active} active)`
+  )
   log.info(`chain head     ${head}`)
   if (endpoints !== undefined) log.info(`${kind.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
 }

@@ -11,17 +11,29 @@ export type Abilities = readonly string[] | undefined
 export type GivenGroups = readonly string[] | null | undefined
 
 export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
-const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
-const RIGHTS: ShapeOf<{ name: string | undefined, abilities: Abilities, groups: GivenGroups }> =
-  { name: optional(text), abilities: optional(texts), groups: optional(groupList) }
+const PASSWORD_SHAPE: ShapeOf<{ email: string; password: string }> = {
+  email,
+  password: newPassword
+}
+const RIGHTS: ShapeOf<{ name: string | undefined; abilities: Abilities; groups: GivenGroups }> = {
+  name: optional(text),
+  abilities: optional(texts),
+  groups: optional(groupList)
+}
 export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
 /** Without a password: the user can log in by a trusted proxy alone; so the next. */
-export const LOGIN_SHAPE: ShapeOf<{ email: string, password: string | undefined }> =
-  { email, password: optional(newPassword) }
-export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> =
-  { ...CHANGE_SHAPE, password: optional(newPassword) }
-export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> =
-  { ...CHANGE_SHAPE, ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+export const LOGIN_SHAPE: ShapeOf<{ email: string; password: string | undefined }> = {
+  email,
+  password: optional(newPassword)
+}
+export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> = {
+  ...CHANGE_SHAPE,
+  password: optional(newPassword)
+}
+export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> = {
+  ...CHANGE_SHAPE,
+  ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES))
+}
 
 /** Throws `input-invalid`. */
 export function assertPassword(email: string, password: string): void {

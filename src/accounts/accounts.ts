@@ -3,20 +3,52 @@ import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { MAX_WRONG_CODES } from '../limits.ts'
 import {
-  ADDRESS_SHAPE, assertPassword, CHANGE_SHAPE, TOKEN_SHAPE, type Abilities, type GivenGroups
+  ADDRESS_SHAPE,
+  assertPassword,
+  CHANGE_SHAPE,
+  TOKEN_SHAPE,
+  type Abilities,
+  type GivenGroups
 } from './account-shapes.ts'
 import { event } from '../store/event.ts'
 import { GroupNames } from '../rights/groups.ts'
 import {
-  beyondBound, groupsIn, groupsOf, listed, listedTokens, listedUsers, ownSessions, type Issued, type ListedToken,
-  type ListedUser, type OwnSession
+  beyondBound,
+  groupsIn,
+  groupsOf,
+  listed,
+  listedTokens,
+  listedUsers,
+  ownSessions,
+  type Issued,
+  type ListedToken,
+  type ListedUser,
+  type OwnSession
 } from './listed.ts'
-import { KnownPairs, stepOfCode, stillAs, stillVouched, vouchedUser, WrongCodes, type Login } from './logins.ts'
+import {
+  KnownPairs,
+  stepOfCode,
+  stillAs,
+  stillVouched,
+  vouchedUser,
+  WrongCodes,
+  type Login
+} from './logins.ts'
 import { PasswordHasher } from './passwords.ts'
 import type { State } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import {
-  addressOf, ANY_ABILITY, covers, invalid, isExpired, loginBy, sees, tokenId, type Asked, type Session, type User
+  addressOf,
+  ANY_ABILITY,
+  covers,
+  invalid,
+  isExpired,
+  loginBy,
+  sees,
+  tokenId,
+  type Asked,
+  type Session,
+  type User
 } from '../rights/rights.ts'
 import { shaped } from '../rights/validate.ts'
 
@@ -34,7 +66,9 @@ const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 const WRONG_CODE = 'wrong code'
 
-export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
+export function hashOfToken(token: string): string {
+  return hash('sha256', token, 'hex')
+}
 
 /** Throws `input-invalid`. */
 function byAddress(email: string): (state: State) => User | undefined {
@@ -42,7 +76,10 @@ function byAddress(email: string): (state: State) => User | undefined {
   return state => state.userOf(email)
 }
 
-/** Writes reject with `input-invalid` and as `Store.commit`; with a password also with `hashes-busy`. */
+/**
+ * Writes reject with `input-invalid` and as `Store.commit`; with a password also with
+ * `hashes-busy`.
+ */
 export class Accounts {
   readonly #store: Commits
   readonly #hasher: PasswordHasher
@@ -53,9 +90,16 @@ export class Accounts {
   readonly #knownPairs = new KnownPairs()
   readonly #wrongCodes = new WrongCodes()
 
-  constructor(store: Commits, {
-    hasher = new PasswordHasher(), wallMs = Date.now, abilities, tokensPerUser = Infinity, warn = () => {}
-  }: AccountsOptions = {}) {
+  constructor(
+    store: Commits,
+    {
+      hasher = new PasswordHasher(),
+      wallMs = Date.now,
+      abilities,
+      tokensPerUser = Infinity,
+      warn = () => {}
+    }: AccountsOptions = {}
+  ) {
     this.#store = store
     this.#hasher = hasher
     this.#wallMs = wallMs
@@ -64,14 +108,20 @@ export class Accounts {
     this.#abilities = abilities && [...abilities].flatMap(asked => asked ?? [])
   }
 
-  get #state(): State { return this.#store.state }
+  get #state(): State {
+    return this.#store.state
+  }
 
   /**
-   * Undefined if the address is taken. The name defaults to the address, the abilities to none, `groups` to all. A
-   * null password: the user can log in by a trusted proxy alone.
+   * Undefined if the address is taken. The name defaults to the address, the abilities to none,
+   * `groups` to all. A null password: the user can log in by a trusted proxy alone.
    */
   async addUser(
-    email: string, name: string | undefined, abilities: Abilities, password: string | null, groups?: GivenGroups
+    email: string,
+    name: string | undefined,
+    abilities: Abilities,
+    password: string | null,
+    groups?: GivenGroups
   ): Promise<ListedUser | undefined> {
     const given = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
     this.#assertKnown(given.abilities)
@@ -80,17 +130,25 @@ export class Accounts {
       if (this.#state.userOf(email) !== undefined) return [[], undefined]
       const id = this.#state.users.size + 1
       const user = {
-        id, email: addressOf(email), name: given.name ?? email, abilities: given.abilities ?? [],
+        id,
+        email: addressOf(email),
+        name: given.name ?? email,
+        abilities: given.abilities ?? [],
         ...groupsIn(this.#spelled(given.groups) ?? undefined)
       }
-      return [[event('user.added', null, { ...user, ...loginBy(passwordHash) })], listed({ ...user, passwordHash })]
+      return [
+        [event('user.added', null, { ...user, ...loginBy(passwordHash) })],
+        listed({ ...user, passwordHash })
+      ]
     })
   }
 
   /** Ends the user's tokens; false for an unknown address. Null takes the password away. */
   async setPassword(email: string, password: string | null): Promise<boolean> {
     const passwordHash = password === null ? undefined : await this.#hash(email, password)
-    return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, ...loginBy(passwordHash) }))
+    return this.#record(byAddress(email), ({ id }) =>
+      event('password.changed', null, { id, ...loginBy(passwordHash) })
+    )
   }
 
   /** As `setPassword`; false if the current password is wrong. */
@@ -101,7 +159,11 @@ export class Accounts {
     if (!isRight || user === undefined) return false
     const passwordHash = await this.#hash(user.email, password)
     // Another change of the password, or a removal, would have ended the token of `by`.
-    return this.#record(() => user, () => event('password.changed', id, { id, passwordHash }), by)
+    return this.#record(
+      () => user,
+      () => event('password.changed', id, { id, passwordHash }),
+      by
+    )
   }
 
   /** Ends the user's tokens; false for an unknown address. */
@@ -110,16 +172,20 @@ export class Accounts {
   }
 
   /**
-   * What is undefined stays; null `groups` are all. Narrows the user's tokens, those with fewer groups for good. False
-   * for an unknown address.
+   * What is undefined stays; null `groups` are all. Narrows the user's tokens, those with fewer
+   * groups for good. False for an unknown address.
    */
   async changeUser(
-    email: string, name: string | undefined, abilities: Abilities, groups?: GivenGroups
+    email: string,
+    name: string | undefined,
+    abilities: Abilities,
+    groups?: GivenGroups
   ): Promise<boolean> {
     const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
     this.#assertKnown(changes.abilities)
-    return this.#record(byAddress(email),
-      ({ id }) => event('user.changed', null, { id, ...changes, groups: this.#spelled(changes.groups) }))
+    return this.#record(byAddress(email), ({ id }) =>
+      event('user.changed', null, { id, ...changes, groups: this.#spelled(changes.groups) })
+    )
   }
 
   /** Ends all tokens of a user (contract §5.7); false for an unknown address. */
@@ -129,20 +195,29 @@ export class Accounts {
 
   /** Ends a token (contract §5.7); false for an unknown hash. */
   revoke(hash: string, by: number | null): Promise<boolean> {
-    return this.#record(({ tokens }) => tokens.get(hash), () => event('token.revoked', by, { hash }))
+    return this.#record(
+      ({ tokens }) => tokens.get(hash),
+      () => event('token.revoked', by, { hash })
+    )
   }
 
   revokeToken(id: string): Promise<boolean> {
-    return this.#record(({ tokens }) => [...tokens.keys()].find(hash => tokenId(hash) === id),
-      hash => event('token.revoked', null, { hash }))
+    return this.#record(
+      ({ tokens }) => [...tokens.keys()].find(hash => tokenId(hash) === id),
+      hash => event('token.revoked', null, { hash })
+    )
   }
 
   /**
-   * Undefined for an unknown address. `abilities` default to the user's, `groups` to the user's at any time; without
-   * `ttlMinutes` it never expires.
+   * Undefined for an unknown address. `abilities` default to the user's, `groups` to the user's at
+   * any time; without `ttlMinutes` it never expires.
    */
   async issue(
-    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string, groups?: GivenGroups
+    email: string,
+    abilities: Abilities,
+    ttlMinutes: number | undefined,
+    name?: string,
+    groups?: GivenGroups
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
     this.#assertKnown(given.abilities)
@@ -150,16 +225,25 @@ export class Accounts {
   }
 
   /**
-   * Issues a token (contract §5.3). Undefined for an unknown user, a wrong password, and a code that is wrong, missing
-   * or used: each after the same time, so that nobody learns that a password is right.
+   * Issues a token (contract §5.3). Undefined for an unknown user, a wrong password, and a code
+   * that is wrong, missing or used: each after the same time, so that nobody learns that a password
+   * is right.
    */
-  async login({ email, password, code, client }: Login, ttlMinutes: number | undefined): Promise<Issued | undefined> {
+  async login(
+    { email, password, code, client }: Login,
+    ttlMinutes: number | undefined
+  ): Promise<Issued | undefined> {
     const user = this.#state.userOf(email)
-    const isRight = await this.#hasher.verify(password, user?.passwordHash, this.#knownPairs.has(client, user?.id))
+    const isRight = await this.#hasher.verify(
+      password,
+      user?.passwordHash,
+      this.#knownPairs.has(client, user?.id)
+    )
     const judge = (state: State): User | typeof WRONG_CODE | undefined => {
       const now = isRight && user !== undefined ? stillAs(user)(state) : undefined
       const nowMs = this.#wallMs()
-      const step = stepOfCode(now?.factor, now?.step, code, nowMs) // the same work, whatever is wrong
+      // the same work, whatever is wrong
+      const step = stepOfCode(now?.factor, now?.step, code, nowMs)
       if (now?.factor === undefined) return now
       if (step === undefined) return code === undefined ? undefined : WRONG_CODE
       return this.#wrongCodes.isRefused(now.id, nowMs) ? undefined : { ...now, step }
@@ -167,29 +251,38 @@ export class Accounts {
     const issued = await this.#issue(judge, {}, ttlMinutes, user?.id ?? null)
     if (issued !== WRONG_CODE) return issued
     if (this.#wrongCodes.add(user!.id, this.#wallMs())) {
-      this.#warn(`${user!.email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
-        'This user’s codes are refused for an hour. If it was not the user: user password gives another password')
+      this.#warn(
+        `${user!.email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
+          'This user’s codes are refused for an hour. If it was not the user: user password gives another password'
+      )
     }
     return undefined
   }
 
-  /** For whom a trusted proxy or host vouches: without password and code. Undefined for an unknown or locked user. */
+  /**
+   * For whom a trusted proxy or host vouches: without password and code. Undefined for an unknown
+   * or locked user.
+   */
   async loginVouched(email: string, ttlMinutes: number): Promise<Issued | undefined> {
     const user = vouchedUser(this.#state, email)
     return user && this.#issue(stillVouched(user), {}, ttlMinutes, user.id)
   }
 
   /** Whose address it is, for the log. */
-  idOf(email: string): number | undefined { return this.#state.userOf(email)?.id }
+  idOf(email: string): number | undefined {
+    return this.#state.userOf(email)?.id
+  }
 
   /**
-   * A second factor for logins: `factor` is its secret in base32, `code` its present code, which counts as used. False
-   * for an unknown address. Rejects with `input-invalid` for another code.
+   * A second factor for logins: `factor` is its secret in base32, `code` its present code, which
+   * counts as used. False for an unknown address. Rejects with `input-invalid` for another code.
    */
   async giveFactor(email: string, factor: string, code: string): Promise<boolean> {
     const step = stepOfCode(factor, undefined, code, this.#wallMs())
     if (step === undefined) throw invalid('code', 'the code is not the present one of this secret')
-    return this.#record(byAddress(email), ({ id }) => event('factor.given', null, { id, factor, step }))
+    return this.#record(byAddress(email), ({ id }) =>
+      event('factor.given', null, { id, factor, step })
+    )
   }
 
   /** False for an unknown address. */
@@ -200,10 +293,17 @@ export class Accounts {
   /** `others`: all but the one that asks. False for an unknown id. */
   async endSessions(by: Session, session: string): Promise<boolean> {
     return this.#store.commitAlone(() => {
-      const own = [...this.#state.tokens].filter(([, { user }]) => user === by.user).map(([hash]) => hash)
-      const ended = session === 'others' ? own.filter(hash => hash !== by.hash)
-        : own.filter(hash => tokenId(hash) === session)
-      return [ended.map(hash => event('token.revoked', by.user, { hash })), session === 'others' || ended.length > 0]
+      const own = [...this.#state.tokens]
+        .filter(([, { user }]) => user === by.user)
+        .map(([hash]) => hash)
+      const ended =
+        session === 'others'
+          ? own.filter(hash => hash !== by.hash)
+          : own.filter(hash => tokenId(hash) === session)
+      return [
+        ended.map(hash => event('token.revoked', by.user, { hash })),
+        session === 'others' || ended.length > 0
+      ]
     }, by)
   }
 
@@ -220,19 +320,31 @@ export class Accounts {
     return { user, hash, token: found, abilities, groups: groupsOf(found, this.#state.users) }
   }
 
-  users(): ListedUser[] { return listedUsers(this.#state) }
+  users(): ListedUser[] {
+    return listedUsers(this.#state)
+  }
 
-  tokens(): ListedToken[] { return listedTokens(this.#state, this.#wallMs()) }
+  tokens(): ListedToken[] {
+    return listedTokens(this.#state, this.#wallMs())
+  }
 
-  emailOf({ user }: Session): string { return this.#state.users.get(user)?.email ?? '' }
+  emailOf({ user }: Session): string {
+    return this.#state.users.get(user)?.email ?? ''
+  }
 
   /** The tokens of logins of the sender, and those that the operator gave. */
-  sessions(by: Session): OwnSession[] { return ownSessions(this.#state, by, this.#wallMs()) }
+  sessions(by: Session): OwnSession[] {
+    return ownSessions(this.#state, by, this.#wallMs())
+  }
 
   #assertKnown(wanted: readonly string[] = []): void {
     const known = this.#abilities
-    if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one))) return
-    throw invalid('abilities', `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
+    if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one)))
+      return
+    throw invalid(
+      'abilities',
+      `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`
+    )
   }
 
   /** The first spelling that the journal has stands; a name given twice counts once. */
@@ -249,7 +361,9 @@ export class Accounts {
   }
 
   #record<T>(
-    find: (state: State) => T | undefined, eventOf: (found: T) => EncodedEvent, by?: Session
+    find: (state: State) => T | undefined,
+    eventOf: (found: T) => EncodedEvent,
+    by?: Session
   ): Promise<boolean> {
     return this.#store.commitAlone(() => {
       const found = find(this.#state)
@@ -260,8 +374,13 @@ export class Accounts {
   /** To the user that `judge` gives in its turn; otherwise gives its refusal. */
   async #issue<Refusal extends string | undefined>(
     judge: (state: State) => User | Refusal,
-    wanted: { readonly abilities?: Abilities, readonly groups?: GivenGroups, readonly name?: string | undefined },
-    ttlMinutes: number | undefined, by: number | null
+    wanted: {
+      readonly abilities?: Abilities
+      readonly groups?: GivenGroups
+      readonly name?: string | undefined
+    },
+    ttlMinutes: number | undefined,
+    by: number | null
   ): Promise<Issued | Refusal> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
     let ended: readonly string[] = []
@@ -269,26 +388,48 @@ export class Accounts {
       const user = judge(this.#state)
       if (typeof user !== 'object') return [[], user]
       if (wanted.abilities?.every(ability => covers(user.abilities, ability)) === false) {
-        throw invalid('abilities', 'a token may do no more than its user; user list shows what that is')
+        throw invalid(
+          'abilities',
+          'a token may do no more than its user; user list shows what that is'
+        )
       }
       const groups = this.#spelled(wanted.groups) ?? undefined
       if (groups?.every(group => sees(user.groups, group)) === false) {
-        throw invalid('groups', 'a token may see no more than its user; user list shows what that is')
+        throw invalid(
+          'groups',
+          'a token may see no more than its user; user list shows what that is'
+        )
       }
       const nowMs = this.#wallMs()
-      const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
-      const abilities = [...wanted.abilities ?? user.abilities]
+      const expires =
+        ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
+      const abilities = [...(wanted.abilities ?? user.abilities)]
       const issued = new Date(nowMs).toISOString()
       const named = wanted.name === undefined ? {} : { name: wanted.name }
       const data = {
-        hash: hashOfToken(token), user: user.id, abilities, ...groupsIn(groups), issued, expires, ...named,
-        ...by !== null && user.step !== undefined && { step: user.step }
+        hash: hashOfToken(token),
+        user: user.id,
+        abilities,
+        ...groupsIn(groups),
+        issued,
+        expires,
+        ...named,
+        ...(by !== null && user.step !== undefined && { step: user.step })
       }
       ended = by === null ? [] : beyondBound(this.#state, user.id, this.#tokensPerUser, nowMs)
       const { id, email, name } = user
       return [
-        [...ended.map(hash => event('token.revoked', null, { hash })), event('token.issued', by, data)],
-        { token, abilities: [...abilities], ...groupsIn(groups ?? user.groups), user: { id, email, name }, expires }
+        [
+          ...ended.map(hash => event('token.revoked', null, { hash })),
+          event('token.issued', by, data)
+        ],
+        {
+          token,
+          abilities: [...abilities],
+          ...groupsIn(groups ?? user.groups),
+          user: { id, email, name },
+          expires
+        }
       ]
     })
     for (const hash of ended) {

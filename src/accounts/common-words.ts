@@ -1,6 +1,6 @@
 /**
- * The commonest words of passwords: in small letters, without accents, in order. Sequences of keys are in
- * `password-rules.ts`.
+ * The commonest words of passwords: in small letters, without accents, in order. Sequences of keys
+ * are in `password-rules.ts`.
  */
 export const COMMONEST = `
 007 010203 040506 070809 101010 102030 112112 112233 112358 121212 123654 123789 123abc 123qwe 123qweasd 12qwaszx

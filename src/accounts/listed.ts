@@ -1,17 +1,25 @@
 /** Users and tokens as they are shown. */
 import type { State } from '../store/state.ts'
-import { isExpired, tokenId, type Groups, type Session, type Token, type User } from '../rights/rights.ts'
+import {
+  isExpired,
+  tokenId,
+  type Groups,
+  type Session,
+  type Token,
+  type User
+} from '../rights/rights.ts'
 
 /** A user as clients see it. */
 export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 
 /** A user as the operator sees it; without `groups`: all of them. */
-export type ListedUser = PublicUser & Pick<User, 'abilities' | 'groups'> & {
-  readonly secondFactor?: true
-  readonly hasNoPassword?: true
-  /** By a salvage, until the user is given another password, or none. */
-  readonly isLocked?: true
-}
+export type ListedUser = PublicUser &
+  Pick<User, 'abilities' | 'groups'> & {
+    readonly secondFactor?: true
+    readonly hasNoPassword?: true
+    /** By a salvage, until the user is given another password, or none. */
+    readonly isLocked?: true
+  }
 
 /** A token as the operator sees it; `id` begins its hash; without `groups`: all of them. */
 export interface ListedToken extends Pick<Token, 'abilities' | 'groups' | 'issued' | 'expires'> {
@@ -49,13 +57,24 @@ export function groupsOf({ user, groups }: Token, users: State['users']): Groups
   return groups ?? users.get(user)!.groups
 }
 
-export function listed(
-  { id, email, name, abilities, groups, factor, passwordHash, isLocked }: Omit<User, 'passwords'>
-): ListedUser {
+export function listed({
+  id,
+  email,
+  name,
+  abilities,
+  groups,
+  factor,
+  passwordHash,
+  isLocked
+}: Omit<User, 'passwords'>): ListedUser {
   return {
-    id, email, name, abilities: [...abilities], ...groupsIn(groups),
-    ...factor !== undefined && { secondFactor: true },
-    ...isLocked ? { isLocked } : passwordHash === undefined && { hasNoPassword: true }
+    id,
+    email,
+    name,
+    abilities: [...abilities],
+    ...groupsIn(groups),
+    ...(factor !== undefined && { secondFactor: true }),
+    ...(isLocked ? { isLocked } : passwordHash === undefined && { hasNoPassword: true })
   }
 }
 
@@ -64,24 +83,43 @@ export function listedUsers({ users }: State): ListedUser[] {
 }
 
 export function listedTokens({ tokens, users }: State, nowMs: number): ListedToken[] {
-  return [...tokens].filter(([, token]) => !isExpired(token, nowMs)).map(([hash, token]) => {
-    const { user, abilities, issued, expires, name = null, usedMs } = token
-    const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
-    const { email } = users.get(user)!
-    const rights = { abilities: [...abilities], ...groupsIn(groupsOf(token, users)) }
-    return { id: tokenId(hash), email, name, ...rights, issued, expires, lastUsed }
-  })
+  return [...tokens]
+    .filter(([, token]) => !isExpired(token, nowMs))
+    .map(([hash, token]) => {
+      const { user, abilities, issued, expires, name = null, usedMs } = token
+      const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
+      const { email } = users.get(user)!
+      const rights = { abilities: [...abilities], ...groupsIn(groupsOf(token, users)) }
+      return { id: tokenId(hash), email, name, ...rights, issued, expires, lastUsed }
+    })
 }
 
-export function ownSessions({ tokens }: State, { user, hash }: Session, nowMs: number): OwnSession[] {
-  return [...tokens].filter(([, token]) => token.user === user && !isExpired(token, nowMs))
-    .map(([own, { name, isOfLogin, issued }]) =>
-      ({ id: tokenId(own), name: isOfLogin === true ? 'login' : name ?? 'token', issued, current: own === hash }))
+export function ownSessions(
+  { tokens }: State,
+  { user, hash }: Session,
+  nowMs: number
+): OwnSession[] {
+  return [...tokens]
+    .filter(([, token]) => token.user === user && !isExpired(token, nowMs))
+    .map(([own, { name, isOfLogin, issued }]) => ({
+      id: tokenId(own),
+      name: isOfLogin === true ? 'login' : (name ?? 'token'),
+      issued,
+      current: own === hash
+    }))
 }
 
-/** Hashes of the oldest tokens from logins, so that one more login stays within `most`; two at most. */
-export function beyondBound({ tokens }: State, user: number, most: number, nowMs: number): readonly string[] {
-  const own = [...tokens].filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
+/**
+ * Hashes of the oldest tokens from logins, so that one more login stays within `most`; two at most.
+ */
+export function beyondBound(
+  { tokens }: State,
+  user: number,
+  most: number,
+  nowMs: number
+): readonly string[] {
+  const own = [...tokens]
+    .filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
     .sort(([, a], [, b]) => Date.parse(a.issued) - Date.parse(b.issued))
   return own.slice(0, Math.min(2, Math.max(0, own.length + 1 - most))).map(([hash]) => hash)
 }

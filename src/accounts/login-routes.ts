@@ -1,7 +1,14 @@
-/** Login and logout of the protected configuration (contract §5), and what users may do about themselves. */
+/**
+ * Login and logout of the protected configuration (contract §5), and what users may do about
+ * themselves.
+ */
 import { TEXTS } from '../contract.ts'
 import {
-  LOGIN_LIMIT_REQUESTS, MAX_CODE_LENGTH, MAX_LOGIN_PAIRS, MAX_LOGIN_PASSWORD_LENGTH, MAX_RATE_LIMIT_CLIENTS
+  LOGIN_LIMIT_REQUESTS,
+  MAX_CODE_LENGTH,
+  MAX_LOGIN_PAIRS,
+  MAX_LOGIN_PASSWORD_LENGTH,
+  MAX_RATE_LIMIT_CLIENTS
 } from '../limits.ts'
 import { hashOfToken, type Accounts } from './accounts.ts'
 import type { Issued } from './listed.ts'
@@ -40,29 +47,44 @@ export function loginReply(issued: Issued | undefined, user: number | undefined)
 /** Throws the 429. */
 export function take(limit: RateLimit | undefined, key: string): void {
   const verdict = limit?.take(key)
-  if (verdict?.allowed === false) throw { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
+  if (verdict?.allowed === false)
+    throw { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
 }
 
-export function sessionRoutes(accounts: Accounts, { loginLimit, ttlMinutes }: LoginLimits): readonly Route[] {
+export function sessionRoutes(
+  accounts: Accounts,
+  { loginLimit, ttlMinutes }: LoginLimits
+): readonly Route[] {
   // An address's limit may be wide; this limit stops guesses at one user's password.
   const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS)
   return [
     route({
       // contract §5.3, §8.5
-      operation: 'login', method: 'POST', path: '/api/login',
+      operation: 'login',
+      method: 'POST',
+      path: '/api/login',
       isPublic: true,
       limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit),
-      shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), code: optional(textUpTo(MAX_CODE_LENGTH)) },
+      shape: {
+        email,
+        password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH),
+        code: optional(textUpTo(MAX_CODE_LENGTH))
+      },
       storingFailed: 'Error logging in',
       handle: async ({ body, client }) => {
         const key = clientKey(client)
         take(pairs, `${key} ${addressOf(body.email)}`)
-        return loginReply(await accounts.login({ ...body, client: key }, ttlMinutes), accounts.idOf(body.email))
+        return loginReply(
+          await accounts.login({ ...body, client: key }, ttlMinutes),
+          accounts.idOf(body.email)
+        )
       }
     }),
     {
       // contract §5.4
-      operation: 'logout', method: 'POST', path: '/api/logout',
+      operation: 'logout',
+      method: 'POST',
+      path: '/api/logout',
       takesAnyToken: true,
       storingFailed: 'Error logging out',
       handle: async ({ session }) => {
@@ -75,36 +97,49 @@ export function sessionRoutes(accounts: Accounts, { loginLimit, ttlMinutes }: Lo
 }
 
 /** With a token that a login gave: a program's token is not its user. */
-const before: NonNullable<Route['before']> = (_id, session) => session!.token.isOfLogin === true ? undefined : FORBIDDEN
+const before: NonNullable<Route['before']> = (_id, session) =>
+  session!.token.isOfLogin === true ? undefined : FORBIDDEN
 
 function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
   // As for a login: the holder of a token must not find the password by trying.
   const tries = isLimited ? new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_RATE_LIMIT_CLIENTS) : undefined
   return [
     route({
-      operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword',
-      takesAnyToken: true, before,
+      operation: 'changeOwnPassword',
+      method: 'POST',
+      path: '/api/changeOwnPassword',
+      takesAnyToken: true,
+      before,
       shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword },
       storingFailed: 'Error changing password',
       handle: async ({ body: { password, newPassword }, session }) => {
         const fault = passwordFault(newPassword, accounts.emailOf(session!), 'newPassword')
         if (fault !== undefined) return invalid({ newPassword: [fault] })
         take(tries, String(session!.user))
-        return await accounts.changePassword(session!, password, newPassword) ? PASSWORD_CHANGED : WRONG_PASSWORD
+        return (await accounts.changePassword(session!, password, newPassword))
+          ? PASSWORD_CHANGED
+          : WRONG_PASSWORD
       }
     }),
     {
-      operation: 'ownSessions', method: 'GET', path: '/api/ownSessions',
-      takesAnyToken: true, before,
-      handle: ({ session }) => jsonReply(200, { sessions: accounts.sessions(session!), status: 200 })
+      operation: 'ownSessions',
+      method: 'GET',
+      path: '/api/ownSessions',
+      takesAnyToken: true,
+      before,
+      handle: ({ session }) =>
+        jsonReply(200, { sessions: accounts.sessions(session!), status: 200 })
     },
     route({
-      operation: 'endOwnSessions', method: 'POST', path: '/api/endOwnSessions',
-      takesAnyToken: true, before,
+      operation: 'endOwnSessions',
+      method: 'POST',
+      path: '/api/endOwnSessions',
+      takesAnyToken: true,
+      before,
       shape: { session: text },
       storingFailed: 'Error ending sessions',
       handle: async ({ body, session }) =>
-        await accounts.endSessions(session!, body.session) ? SESSIONS_ENDED : UNKNOWN_SESSION
+        (await accounts.endSessions(session!, body.session)) ? SESSIONS_ENDED : UNKNOWN_SESSION
     })
   ]
 }

@@ -24,8 +24,8 @@ export function stillAs({ id, passwords }: User): (state: State) => User | undef
 }
 
 /**
- * Whose address it is, by its very letters but for the case of A to Z: whoever vouches for it may tell apart addresses
- * that `State.userOf` takes for one (the Kelvin sign and `k`).
+ * Whose address it is, by its very letters but for the case of A to Z: whoever vouches for it may
+ * tell apart addresses that `State.userOf` takes for one (the Kelvin sign and `k`).
  */
 export function vouchedUser(state: State, email: string): User | undefined {
   const given = email.replace(/[A-Z]/g, letter => letter.toLowerCase())
@@ -42,15 +42,19 @@ export function stillVouched(user: User): (state: State) => User | undefined {
 }
 
 /**
- * Pairs of client address and user from which a valid token was seen since the start. A flood of logins cannot be told
- * from honest people by anything else.
+ * Pairs of client address and user from which a valid token was seen since the start. A flood of
+ * logins cannot be told from honest people by anything else.
  */
 export class KnownPairs {
   readonly #pairs = new RecentMap<true>(MAX_KNOWN_PAIRS / 2, Infinity)
 
-  add(client: string, user: number): void { this.#pairs.use(`${user} ${client}`, 0, isKnown) }
+  add(client: string, user: number): void {
+    this.#pairs.use(`${user} ${client}`, 0, isKnown)
+  }
 
-  has(client: string, user: number | undefined): boolean { return this.#pairs.peek(`${user} ${client}`) === true }
+  has(client: string, user: number | undefined): boolean {
+    return this.#pairs.peek(`${user} ${client}`) === true
+  }
 }
 
 const isKnown = (): true => true
@@ -59,21 +63,30 @@ const FACTOR_BYTES = 20
 const TOLERATED_STEPS = 1
 
 /** 160 bits in base32, as RFC 4226 recommends. */
-export function newFactor(): string { return base32Of(randomBytes(FACTOR_BYTES)) }
+export function newFactor(): string {
+  return base32Of(randomBytes(FACTOR_BYTES))
+}
 
 const NOBODYS = otpIn(newFactor())!
 
 /**
- * The step whose code this is, one before or after the present one at most, and later than `lastStep`. Undefined for
- * another code; without a factor, after the same work.
+ * The step whose code this is, one before or after the present one at most, and later than
+ * `lastStep`. Undefined for another code; without a factor, after the same work.
  */
 export function stepOfCode(
-  factor: string | undefined, lastStep: number = -1, code: string = '', wallMs: number
+  factor: string | undefined,
+  lastStep: number = -1,
+  code: string = '',
+  wallMs: number
 ): number | undefined {
   const otp: Otp = factor === undefined ? NOBODYS : otpIn(factor)!
   const given = code.replaceAll(' ', '')
   let found: number | undefined
-  for (let step = stepAt(otp, wallMs) - TOLERATED_STEPS, count = 0; count <= 2 * TOLERATED_STEPS; count++, step++) {
+  for (
+    let step = stepAt(otp, wallMs) - TOLERATED_STEPS, count = 0;
+    count <= 2 * TOLERATED_STEPS;
+    count++, step++
+  ) {
     if (codeAt(otp, step) === given && step > lastStep) found ??= step
   }
   return factor === undefined ? undefined : found
@@ -84,12 +97,16 @@ export class WrongCodes {
   readonly #timesMs = new Map<number, readonly number[]>()
   readonly #refusedUntilMs = new Map<number, number>()
 
-  isRefused(user: number, nowMs: number): boolean { return (this.#refusedUntilMs.get(user) ?? -Infinity) > nowMs }
+  isRefused(user: number, nowMs: number): boolean {
+    return (this.#refusedUntilMs.get(user) ?? -Infinity) > nowMs
+  }
 
   /** True if from now on codes are refused. */
   add(user: number, nowMs: number): boolean {
     if (this.isRefused(user, nowMs)) return false
-    const times = [...this.#timesMs.get(user) ?? [], nowMs].filter(ms => ms > nowMs - WRONG_CODES_MS)
+    const times = [...(this.#timesMs.get(user) ?? []), nowMs].filter(
+      ms => ms > nowMs - WRONG_CODES_MS
+    )
     this.#timesMs.set(user, times)
     if (times.length < MAX_WRONG_CODES) return false
     this.#timesMs.delete(user)

@@ -1,7 +1,7 @@
 /**
- * Password hashes: scrypt (RFC 7914) in PHC strings, base64 without padding. Two run at once: a flood of logins leaves
- * the service memory and threads. Others wait in order: first those who are known, since only they can be told from a
- * flood. The queue is bounded.
+ * Password hashes: scrypt (RFC 7914) in PHC strings, base64 without padding. Two run at once: a
+ * flood of logins leaves the service memory and threads. Others wait in order: first those who are
+ * known, since only they can be told from a flood. The queue is bounded.
  */
 import { Buffer } from 'node:buffer'
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
@@ -9,7 +9,11 @@ import { Failure } from '../errors.ts'
 import { MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_HASHES, SCRYPT_COST } from '../limits.ts'
 
 /** N = 2^ln, block size r, parallelism p. */
-export interface ScryptCost { readonly ln: number, readonly r: number, readonly p: number }
+export interface ScryptCost {
+  readonly ln: number
+  readonly r: number
+  readonly p: number
+}
 
 const SALT_BYTES = 16
 const HASH_BYTES = 32
@@ -25,8 +29,8 @@ interface Queued {
 }
 
 /**
- * Methods reject with `hashes-busy` if too many calls wait, or one waits too long. `isKnown`: see `KnownPairs`; the
- * operator's calls are known.
+ * Methods reject with `hashes-busy` if too many calls wait, or one waits too long. `isKnown`: see
+ * `KnownPairs`; the operator's calls are known.
  */
 export class PasswordHasher {
   readonly #cost: ScryptCost
@@ -46,7 +50,11 @@ export class PasswordHasher {
   }
 
   /** Without a hash (no such user) it takes the same time. */
-  async verify(password: string, phc: string | undefined, isKnown: boolean = true): Promise<boolean> {
+  async verify(
+    password: string,
+    phc: string | undefined,
+    isKnown: boolean = true
+  ): Promise<boolean> {
     const [, ln, r, p, salt, hash] = PHC.exec(phc ?? this.#dummy) ?? []
     if (hash === undefined) throw new Error('a stored password hash is not an scrypt PHC string')
     const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
@@ -56,14 +64,24 @@ export class PasswordHasher {
     return isSame && phc !== undefined && !LONE_SURROGATE.test(password)
   }
 
-  async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, isKnown: boolean): Promise<Buffer> {
+  async #derive(
+    password: string,
+    salt: Buffer,
+    { ln, r, p }: ScryptCost,
+    isKnown: boolean
+  ): Promise<Buffer> {
     if (this.#running < MAX_HASHES) this.#running++
     else await this.#turn(isKnown)
     try {
       const N = 2 ** ln
       return await new Promise((resolve, reject) => {
-        scrypt(password.normalize('NFC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, hash) =>
-          error ? reject(error) : resolve(hash)) // Bun gives no null
+        scrypt(
+          password.normalize('NFC'),
+          salt,
+          HASH_BYTES,
+          { N, r, p, maxmem: 256 * N * r },
+          (error, hash) => (error ? reject(error) : resolve(hash))
+        ) // Bun gives no null
       })
     } finally {
       this.#endTurn()
@@ -89,7 +107,9 @@ export class PasswordHasher {
     this.#running--
   }
 
-  #next(): Queued | undefined { return this.#known.shift() ?? this.#unknown.shift() }
+  #next(): Queued | undefined {
+    return this.#known.shift() ?? this.#unknown.shift()
+  }
 }
 
 function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {

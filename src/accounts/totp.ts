@@ -16,10 +16,15 @@ const DIGITS = /^[678]$/
 const PERIOD = /^[1-9][0-9]{0,2}$/
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** Reads base32, with or without spaces, or an `otpauth://totp/…` address. Undefined for any other text. */
+/**
+ * Reads base32, with or without spaces, or an `otpauth://totp/…` address. Undefined for any other
+ * text.
+ */
 export function otpIn(text: string): Otp | undefined {
   if (!text.startsWith('otpauth:')) return otpOf(text)
-  const { host, searchParams } = URL.canParse(text) ? new URL(text) : { host: '', searchParams: new URLSearchParams() }
+  const { host, searchParams } = URL.canParse(text)
+    ? new URL(text)
+    : { host: '', searchParams: new URLSearchParams() }
   if (host.toLowerCase() !== 'totp') return undefined
   const given = (name: string): string | undefined => searchParams.get(name) ?? undefined
   return otpOf(given('secret'), given('algorithm'), given('digits'), given('period'))
@@ -28,19 +33,31 @@ export function otpIn(text: string): Otp | undefined {
 function otpOf(base32 = '', algorithm = 'SHA1', digits = '6', period = '30'): Otp | undefined {
   const secret = bytesOf(base32)
   const [, bits] = ALGORITHM.exec(algorithm) ?? []
-  if (secret === undefined || bits === undefined || !DIGITS.test(digits) || !PERIOD.test(period)) return undefined
+  if (secret === undefined || bits === undefined || !DIGITS.test(digits) || !PERIOD.test(period))
+    return undefined
   if (Number(period) > MAX_OTP_PERIOD_SECONDS) return undefined
-  return { secret, algorithm: `SHA${bits}` as Otp['algorithm'], digits: Number(digits), period: Number(period) }
+  return {
+    secret,
+    algorithm: `SHA${bits}` as Otp['algorithm'],
+    digits: Number(digits),
+    period: Number(period)
+  }
 }
 
-/** As other programs do, without the bits that fill no byte. Undefined for other texts, and without a byte. */
+/**
+ * As other programs do, without the bits that fill no byte. Undefined for other texts, and without
+ * a byte.
+ */
 function bytesOf(base32: string): Buffer | undefined {
-  const letters = base32.replaceAll(' ', '').replace(/={1,6}$/, '').toUpperCase()
+  const letters = base32
+    .replaceAll(' ', '')
+    .replace(/={1,6}$/, '')
+    .toUpperCase()
   if (!/^[A-Z2-7]{2,}$/.test(letters)) return undefined
-  const bytes = Buffer.alloc(Math.floor(letters.length * 5 / 8))
+  const bytes = Buffer.alloc(Math.floor((letters.length * 5) / 8))
   let [bits, count, at] = [0, 0, 0]
   for (const letter of letters) {
-    bits = (bits << 5 | BASE32.indexOf(letter)) & 0xfff
+    bits = ((bits << 5) | BASE32.indexOf(letter)) & 0xfff
     count += 5
     if (count < 8) continue
     count -= 8
@@ -51,11 +68,15 @@ function bytesOf(base32: string): Buffer | undefined {
 
 export function base32Of(bytes: Buffer): string {
   const bits = [...bytes].map(byte => byte.toString(2).padStart(8, '0')).join('')
-  return (bits.match(/.{1,5}/g) ?? []).map(five => BASE32[parseInt(five.padEnd(5, '0'), 2)]).join('')
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map(five => BASE32[parseInt(five.padEnd(5, '0'), 2)])
+    .join('')
 }
 
 /** The number of periods since 1970. */
-export function stepAt({ period }: Otp, wallMs: number): number { return Math.floor(wallMs / 1000 / period) }
+export function stepAt({ period }: Otp, wallMs: number): number {
+  return Math.floor(wallMs / 1000 / period)
+}
 
 /** RFC 4226 §5.3. */
 export function codeAt({ secret, algorithm, digits }: Otp, step: number): string {
@@ -68,5 +89,5 @@ export function codeAt({ secret, algorithm, digits }: Otp, step: number): string
 
 /** How long the code is valid, from 1 to the period. */
 export function secondsLeft({ period }: Otp, wallMs: number): number {
-  return period - Math.floor(wallMs / 1000) % period
+  return period - (Math.floor(wallMs / 1000) % period)
 }

@@ -14,11 +14,19 @@ export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
 const CREATED = messageReply(200, TEXTS.created)
 const DELETED = messageReply(200, TEXTS.deleted)
 
-const created = (entry: number, prefix: string): Reply =>
-  ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
+const created = (entry: number, prefix: string): Reply => ({
+  ...CREATED,
+  headers: ['Location', `${prefix}/api/getPassword/${entry}`],
+  logged: { entry }
+})
 
 function entryReply(id: number, text: string, tag: string, before: string, behind: string): Reply {
-  return { status: 200, body: `${before}${text}${behind}`, headers: ['ETag', `"${tag}"`], tells: id }
+  return {
+    status: 200,
+    body: `${before}${text}${behind}`,
+    headers: ['ETag', `"${tag}"`],
+    tells: id
+  }
 }
 
 const BEHIND_READ = ',"status":200}'
@@ -28,7 +36,8 @@ const BEHIND_UPDATED = `,${JSON.stringify({ message: TEXTS.updated, status: 200 
 const TAGS = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))*$/
 
 /**
- * Undefined without `If-Match` (RFC 9110 §13.1.1). Comparison is strong: weak tags and malformed lists match no entry.
+ * Undefined without `If-Match` (RFC 9110 §13.1.1). Comparison is strong: weak tags and malformed
+ * lists match no entry.
  */
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
@@ -43,25 +52,39 @@ export function unknownIdIn({ state }: Commits): NonNullable<Route['before']> {
     state.entries.has(id) && sees(session?.groups, state.entries.grupo(id)) ? undefined : UNKNOWN
 }
 
-/** `prefix` is an embedder's path; a move to another group takes one of the abilities `deletes`, too. */
+/**
+ * `prefix` is an embedder's path; a move to another group takes one of the abilities `deletes`,
+ * too.
+ */
 export function entryRoutes(
-  store: Commits, prefix: string = '', deletes: Asked = [OPERATIONS.deletePassword]
+  store: Commits,
+  prefix: string = '',
+  deletes: Asked = [OPERATIONS.deletePassword]
 ): readonly Route[] {
   const { state } = store
   const unknownId = unknownIdIn(store)
   return [
     {
       // contract §3, §4.1
-      operation: 'listPassword', method: 'GET', path: '/api/listPassword',
+      operation: 'listPassword',
+      method: 'GET',
+      path: '/api/listPassword',
       handle: ({ session }) => {
         const body = state.entries.list(session?.groups)
         if (body === undefined) return NONE_ACTIVE
-        return { status: 200, body, tells: { list: session?.groups ?? 'active' }, logged: { entry: 'all' } }
+        return {
+          status: 200,
+          body,
+          tells: { list: session?.groups ?? 'active' },
+          logged: { entry: 'all' }
+        }
       }
     },
     {
       // contract §3, §4.2
-      operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
+      operation: 'getPassword',
+      method: 'GET',
+      path: '/api/getPassword/{id}',
       handle: ({ id, session }) => {
         const text = state.entries.text(id)
         if (text === undefined || unknownId(id, session) !== undefined) return UNKNOWN
@@ -70,21 +93,28 @@ export function entryRoutes(
     },
     route({
       // contract §4.3
-      operation: 'createPassword', method: 'POST', path: '/api/createPassword',
+      operation: 'createPassword',
+      method: 'POST',
+      path: '/api/createPassword',
       shape: CREATE_SHAPE,
       storingFailed: TEXTS.createFailed,
-      handle: ({ body, session }) => createEntry(store, body, session ?? null).then(({ id }) => created(id, prefix))
+      handle: ({ body, session }) =>
+        createEntry(store, body, session ?? null).then(({ id }) => created(id, prefix))
     }),
     route({
       // contract §4.4
-      operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
+      operation: 'updatePassword',
+      method: 'POST',
+      path: '/api/updatePassword/{id}',
       shape: UPDATE_SHAPE,
       before: unknownId,
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, id, body, session }) => {
         const mayMove = session === undefined || mayCall(session.abilities, deletes)
         const entry = await updateEntry(store, id, body, session ?? null, {
-          isExpected: preconditionIn(head), mayMove, tells: { reader: session, operation: 'updatePassword' }
+          isExpected: preconditionIn(head),
+          mayMove,
+          tells: { reader: session, operation: 'updatePassword' }
         })
         if (entry === undefined) return UNKNOWN
         const text = entryText(entry) // as of this change, not of another in the same write
@@ -93,11 +123,13 @@ export function entryRoutes(
     }),
     {
       // contract §4.5
-      operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
+      operation: 'deletePassword',
+      method: 'POST',
+      path: '/api/deletePassword/{id}',
       before: unknownId,
       storingFailed: TEXTS.deleteFailed,
       handle: async ({ head, id, session }) =>
-        await deleteEntry(store, id, session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
+        (await deleteEntry(store, id, session ?? null, preconditionIn(head))) ? DELETED : UNKNOWN
     }
   ]
 }

@@ -9,10 +9,15 @@ const NAME = `1 to ${MAX_GROUP_CHARACTERS} characters on one line, without comma
 
 const CHECKS: { readonly [C in Check]: Rule<string | undefined> } = {
   group: also(clearable, (field, value) =>
-    !value || groupName(value) !== undefined ? undefined : `The ${field} field must be a name of ${NAME}.`),
+    !value || groupName(value) !== undefined
+      ? undefined
+      : `The ${field} field must be a name of ${NAME}.`
+  ),
   otp: also(clearable, (field, value) =>
-    !value || otpIn(value) !== undefined ? undefined
-      : `The ${field} field must be a base32 secret or an otpauth address.`)
+    !value || otpIn(value) !== undefined
+      ? undefined
+      : `The ${field} field must be a base32 secret or an otpauth address.`
+  )
 }
 
 function ruleOf(field: EntryField): Rule<string | undefined> {
@@ -22,20 +27,24 @@ function ruleOf(field: EntryField): Rule<string | undefined> {
 }
 
 /** The fields of a new entry (contract §4.3). */
-export const CREATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field => [field, ruleOf(field)])) as
-  { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
+export const CREATE_SHAPE = Object.fromEntries(
+  ENTRY_FIELDS.map(field => [field, ruleOf(field)])
+) as { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
 
 /** The fields of a change (contract §4.4). */
-export const UPDATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field => [field, optional(CREATE_SHAPE[field])])) as
-  { readonly [F in EntryField]-?: Rule<string | undefined> }
+export const UPDATE_SHAPE = Object.fromEntries(
+  ENTRY_FIELDS.map(field => [field, optional(CREATE_SHAPE[field])])
+) as { readonly [F in EntryField]-?: Rule<string | undefined> }
 
 /** Names of groups; null for all. */
 export const groupList: Rule<readonly string[] | null> = {
-  ...texts, cleared: null,
+  ...texts,
+  cleared: null,
   fault: (field, value) => {
     if (value === null) return undefined
     if (texts.fault(field, value) !== undefined) return texts.fault(field, value)
-    return (value as readonly string[]).every(name => groupName(name) !== undefined) ? undefined
+    return (value as readonly string[]).every(name => groupName(name) !== undefined)
+      ? undefined
       : `Each name in the ${field} field must have ${NAME}.`
   }
 }

@@ -17,7 +17,10 @@ export interface EntryTable {
   delete(id: number): void
 }
 
-interface Page { deleted: number, changes: number }
+interface Page {
+  deleted: number
+  changes: number
+}
 
 /** 22 characters of base64url are 132 bits. */
 const TAG_CHARACTERS = 22
@@ -26,8 +29,8 @@ export class Entries implements EntryTable, Pages {
   /** See `Journal.tagKey`. */
   tagKey: () => string = () => ''
   /**
-   * By id; place 0 is unused. Each text comes whole from `JSON.stringify`: cut or joined strings keep their sources
-   * alive.
+   * By id; place 0 is unused. Each text comes whole from `JSON.stringify`: cut or joined strings
+   * keep their sources alive.
    */
   readonly #texts: (string | undefined)[] = [undefined]
   /** Milliseconds since 1970; NaN if not known. */
@@ -38,26 +41,44 @@ export class Entries implements EntryTable, Pages {
   readonly #groups: number[] = [0]
   readonly #names: GroupNames
   readonly #pages: Page[] = []
-  readonly #list = new PagedList(this, id => this.isActive(id) ? this.#texts[id] : undefined)
-  readonly #listOf = keptByGroups(groups =>
-    new PagedList(this, id => sees(groups, this.grupo(id)) && this.isActive(id) ? this.#texts[id] : undefined))
+  readonly #list = new PagedList(this, id => (this.isActive(id) ? this.#texts[id] : undefined))
+  readonly #listOf = keptByGroups(
+    groups =>
+      new PagedList(this, id =>
+        sees(groups, this.grupo(id)) && this.isActive(id) ? this.#texts[id] : undefined
+      )
+  )
   #deleted = 0
   #purged = 0
 
-  constructor(names: GroupNames = new GroupNames()) { this.#names = names }
+  constructor(names: GroupNames = new GroupNames()) {
+    this.#names = names
+  }
 
-  get size(): number { return this.#texts.length - 1 }
+  get size(): number {
+    return this.#texts.length - 1
+  }
 
   /** With deleted entries. */
-  get count(): number { return this.size - this.#purged }
+  get count(): number {
+    return this.size - this.#purged
+  }
 
-  get active(): number { return this.count - this.#deleted }
+  get active(): number {
+    return this.count - this.#deleted
+  }
 
-  text(id: number): string | undefined { return this.#texts[id] }
+  text(id: number): string | undefined {
+    return this.#texts[id]
+  }
 
-  has(id: number): boolean { return this.#texts[id] !== undefined }
+  has(id: number): boolean {
+    return this.#texts[id] !== undefined
+  }
 
-  isActive(id: number): boolean { return this.has(id) && !isDeleted(this.#texts[id]) }
+  isActive(id: number): boolean {
+    return this.has(id) && !isDeleted(this.#texts[id])
+  }
 
   get(id: number): Entry | undefined {
     const text = this.#texts[id]
@@ -67,7 +88,9 @@ export class Entries implements EntryTable, Pages {
     return beside === undefined ? entry : changedEntry(entry, JSON.parse(beside))
   }
 
-  grupo(id: number): string | undefined { return this.#names.nameOf(this.#groups[id] ?? 0) }
+  grupo(id: number): string | undefined {
+    return this.#names.nameOf(this.#groups[id] ?? 0)
+  }
 
   /** Milliseconds since 1970. */
   changedMs(id: number): number | undefined {
@@ -75,11 +98,15 @@ export class Entries implements EntryTable, Pages {
     return Number.isNaN(changedMs) ? undefined : changedMs
   }
 
-  pageChanges(page: number): number { return this.#pages[page]?.changes ?? 0 }
+  pageChanges(page: number): number {
+    return this.#pages[page]?.changes ?? 0
+  }
 
-  pageDeleted(page: number): number { return this.#pages[page]?.deleted ?? 0 }
+  pageDeleted(page: number): number {
+    return this.#pages[page]?.deleted ?? 0
+  }
 
-  * entries(): Generator<Entry> {
+  *entries(): Generator<Entry> {
     for (let id = 1; id <= this.size; id++) {
       const entry = this.get(id)
       if (entry !== undefined) yield entry
@@ -106,7 +133,7 @@ export class Entries implements EntryTable, Pages {
 
   #put(id: number, text: string | undefined): void {
     if (id < 1 || id > this.#texts.length) throw new Error(`entry ${id} would leave a gap`)
-    const page = this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0 }
+    const page = (this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0 })
     const change = Number(isDeleted(text)) - Number(isDeleted(this.#texts[id]))
     page.deleted += change
     this.#deleted += change
@@ -121,9 +148,14 @@ export class Entries implements EntryTable, Pages {
   }
 
   /** Of an entry that may not be in the table yet. */
-  tagOf(entry: Entry): string { return this.#tagOf(entryText(entry), textBeside(entry)) }
+  tagOf(entry: Entry): string {
+    return this.#tagOf(entryText(entry), textBeside(entry))
+  }
 
-  /** The text has the id, so two entries never share a tag. The key keeps guesses at a text from a tag. */
+  /**
+   * The text has the id, so two entries never share a tag. The key keeps guesses at a text from a
+   * tag.
+   */
   #tagOf(text: string, beside: string): string {
     return hash('sha512-256', this.tagKey() + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
   }
@@ -135,4 +167,6 @@ export class Entries implements EntryTable, Pages {
 }
 
 /** The status ends the text. */
-function isDeleted(text: string | undefined): boolean { return text !== undefined && !text.endsWith('1}') }
+function isDeleted(text: string | undefined): boolean {
+  return text !== undefined && !text.endsWith('1}')
+}

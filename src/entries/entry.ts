@@ -1,6 +1,6 @@
 /**
- * What an entry is (contract §2); all else that knows fields derives from this file. Optional fields are beyond the
- * contract.
+ * What an entry is (contract §2); all else that knows fields derives from this file. Optional
+ * fields are beyond the contract.
  */
 
 /** The fields that a client gives, and is answered. */
@@ -26,7 +26,10 @@ export type Check = 'group' | 'otp'
 interface FieldOf<F extends EntryField> {
   readonly isRequired: undefined extends EntryFields[F] ? false : true
   readonly isAnswered: F extends keyof AnsweredFields ? true : false
-  /** `value` follows the flag in the help; a secret has no flag: the list of processes would show it. */
+  /**
+   * `value` follows the flag in the help; a secret has no flag: the list of processes would show
+   * it.
+   */
   readonly flag: string
   readonly value: string
   readonly isSecret: boolean
@@ -41,38 +44,78 @@ interface FieldOf<F extends EntryField> {
 /** In the order in which they are served. */
 export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   password: {
-    isRequired: true, isAnswered: true, flag: 'password', value: '', isSecret: true, help: 'the password',
+    isRequired: true,
+    isAnswered: true,
+    flag: 'password',
+    value: '',
+    isSecret: true,
+    help: 'the password',
     example: 'S3cr3ta'
   },
   sistema: {
-    isRequired: true, isAnswered: true, flag: 'system', value: 'S', isSecret: false,
-    help: 'the system that the password is for', example: 'correo'
+    isRequired: true,
+    isAnswered: true,
+    flag: 'system',
+    value: 'S',
+    isSecret: false,
+    help: 'the system that the password is for',
+    example: 'correo'
   },
   usuario: {
-    isRequired: true, isAnswered: true, flag: 'user', value: 'U', isSecret: false, help: 'the user name there',
+    isRequired: true,
+    isAnswered: true,
+    flag: 'user',
+    value: 'U',
+    isSecret: false,
+    help: 'the user name there',
     example: 'ana'
   },
   url: {
-    isRequired: false, isAnswered: true, flag: 'url', value: 'URL', isSecret: false, help: 'the address of the system',
+    isRequired: false,
+    isAnswered: true,
+    flag: 'url',
+    value: 'URL',
+    isSecret: false,
+    help: 'the address of the system',
     example: 'https://correo.example.org/'
   },
   notas: {
-    isRequired: false, isAnswered: true, flag: 'notes', value: '', isSecret: true,
-    help: 'notes, in any number of lines', example: 'recovery code: 1234-5678'
+    isRequired: false,
+    isAnswered: true,
+    flag: 'notes',
+    value: '',
+    isSecret: true,
+    help: 'notes, in any number of lines',
+    example: 'recovery code: 1234-5678'
   },
   grupo: {
-    isRequired: false, isAnswered: true, flag: 'group', value: 'G', isSecret: false, check: 'group',
-    pattern: '^([^,@*]*[^,@*\\s][^,@*]*)?$', help: 'the group whose members see it', example: 'Operations'
+    isRequired: false,
+    isAnswered: true,
+    flag: 'group',
+    value: 'G',
+    isSecret: false,
+    check: 'group',
+    pattern: '^([^,@*]*[^,@*\\s][^,@*]*)?$',
+    help: 'the group whose members see it',
+    example: 'Operations'
   },
   otp: {
-    isRequired: false, isAnswered: false, flag: 'otp', value: '', isSecret: true, check: 'otp',
+    isRequired: false,
+    isAnswered: false,
+    flag: 'otp',
+    value: '',
+    isSecret: true,
+    check: 'otp',
     pattern: '^$|^ *[A-Za-z2-7] *[A-Za-z2-7][A-Za-z2-7 ]*[= ]*$|^otpauth:',
-    help: 'the secret of one-time codes, in base32 or as an otpauth address', example: 'JBSW Y3DP EHPK 3PXP'
+    help: 'the secret of one-time codes, in base32 or as an otpauth address',
+    example: 'JBSW Y3DP EHPK 3PXP'
   }
 }
 
 /** An id without sign and leading zeros; 0, which no entry has, for any other text. */
-export function idIn(text: string): number { return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0 }
+export function idIn(text: string): number {
+  return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0
+}
 
 /** A change of an entry; missing fields stay as they are. */
 export type EntryChanges = { readonly [F in EntryField]?: string | undefined }
@@ -87,11 +130,19 @@ export type EntryRow = Omit<Entry, 'id'>
 
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
-export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
-export const SECRET_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
-export const OPEN_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
+export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(
+  field => FIELDS[field].isRequired
+)
+export const SECRET_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(
+  field => FIELDS[field].isSecret
+)
+export const OPEN_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(
+  field => !FIELDS[field].isSecret
+)
 const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
-export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isAnswered)
+export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(
+  field => FIELDS[field].isAnswered
+)
 const UNANSWERED_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isAnswered)
 
 /** Journals mark records with optional fields: see `events.ts`. */
@@ -133,12 +184,15 @@ function hasUnanswered(entry: Entry): boolean {
 /** Without the fields that nobody is answered. */
 export function answered(entry: Entry): AnsweredEntry {
   if (!hasUnanswered(entry)) return entry
-  return Object.fromEntries(Object.entries(entry).filter(([field]) =>
-    !UNANSWERED_FIELDS.some(one => one === field))) as unknown as AnsweredEntry
+  return Object.fromEntries(
+    Object.entries(entry).filter(([field]) => !UNANSWERED_FIELDS.some(one => one === field))
+  ) as unknown as AnsweredEntry
 }
 
 /** An entry as it is served (contract §2). */
-export function entryText(entry: Entry): string { return JSON.stringify(answered(entry)) }
+export function entryText(entry: Entry): string {
+  return JSON.stringify(answered(entry))
+}
 
 /** What `entryText` leaves out, as JSON; empty without such fields. */
 export function textBeside(entry: Entry): string {

@@ -1,12 +1,14 @@
 /**
- * A JSON array in one Buffer. A change makes its page again; the other pages are copied. A Buffer that was given never
- * changes, so a slow reader gets the list of its moment.
+ * A JSON array in one Buffer. A change makes its page again; the other pages are copied. A Buffer
+ * that was given never changes, so a slow reader gets the list of its moment.
  */
 import { Buffer } from 'node:buffer'
 import { LIST_PAGE_ENTRIES } from '../limits.ts'
 
 /** Page n has the ids after n × `LIST_PAGE_ENTRIES`. */
-export function pageOf(id: number): number { return Math.floor((id - 1) / LIST_PAGE_ENTRIES) }
+export function pageOf(id: number): number {
+  return Math.floor((id - 1) / LIST_PAGE_ENTRIES)
+}
 
 /** Some of the newest page's ids may not exist yet. */
 export function idsOn(page: number): readonly number[] {
@@ -21,7 +23,10 @@ export interface Pages {
   pageChanges(page: number): number
 }
 
-interface Page { readonly version: number, bytes: Buffer }
+interface Page {
+  readonly version: number
+  bytes: Buffer
+}
 
 const [OPEN, COMMA, CLOSE] = Buffer.from('[,]') as unknown as [number, number, number]
 
@@ -34,11 +39,12 @@ export class PagedList {
   #whole: Buffer | undefined
 
   /**
-   * `textOf`: the JSON text of an id in this list, undefined if the list leaves it out; so a filter is a `textOf`.
-   * `versionOf`: needed if a text depends on more than the entries of its page.
+   * `textOf`: the JSON text of an id in this list, undefined if the list leaves it out; so a filter
+   * is a `textOf`. `versionOf`: needed if a text depends on more than the entries of its page.
    */
   constructor(
-    entries: Pages, textOf: (id: number) => string | undefined,
+    entries: Pages,
+    textOf: (id: number) => string | undefined,
     versionOf: (page: number) => number = page => entries.pageChanges(page)
   ) {
     this.#entries = entries
@@ -67,7 +73,12 @@ export class PagedList {
   }
 
   #bytesOf(page: number): Buffer {
-    return Buffer.from(idsOn(page).map(this.#textOf).filter(text => text !== undefined).join())
+    return Buffer.from(
+      idsOn(page)
+        .map(this.#textOf)
+        .filter(text => text !== undefined)
+        .join()
+    )
   }
 
   /** The pages become views of the whole, so that each byte is held once. */
@@ -75,7 +86,9 @@ export class PagedList {
     const filled = this.#pages.filter(({ bytes }) => bytes.length > 0)
     if (filled.length === 0) return Buffer.alloc(0)
     // A comma follows each page; the last one becomes the bracket.
-    const whole = Buffer.allocUnsafeSlow(1 + filled.reduce((sum, { bytes }) => sum + bytes.length + 1, 0))
+    const whole = Buffer.allocUnsafeSlow(
+      1 + filled.reduce((sum, { bytes }) => sum + bytes.length + 1, 0)
+    )
     let at = whole.writeUInt8(OPEN)
     for (const page of filled) {
       const end = at + page.bytes.copy(whole, at)

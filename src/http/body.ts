@@ -3,19 +3,35 @@ import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import {
-  MAX_BODIES_BYTES, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_SMALL_PIECES, SMALL_PIECE_BYTES
+  MAX_BODIES_BYTES,
+  MAX_DRAIN_BYTES,
+  MAX_JSON_DEPTH_LEVELS,
+  MAX_SMALL_PIECES,
+  SMALL_PIECE_BYTES
 } from '../limits.ts'
 import { check, type Given, type Shape } from '../rights/validate.ts'
 import type { Head } from './head.ts'
 import { parseJsonObject } from './json.ts'
 import { ListenerRequest } from './node-http.ts'
 import {
-  BUSY, CLIENT_GONE, FRAGMENTED, invalid, READ_BEFORE, statusReply, TOO_LARGE, UNSUPPORTED, type Reply
+  BUSY,
+  CLIENT_GONE,
+  FRAGMENTED,
+  invalid,
+  READ_BEFORE,
+  statusReply,
+  TOO_LARGE,
+  UNSUPPORTED,
+  type Reply
 } from './reply.ts'
 
 /** A missing body is an empty object. Throws replies. */
 export async function bodyOf(
-  request: IncomingMessage, response: ServerResponse, head: Head, shape: Shape, maxBytes: number
+  request: IncomingMessage,
+  response: ServerResponse,
+  head: Head,
+  shape: Shape,
+  maxBytes: number
 ): Promise<unknown> {
   const kind = bodyKind(head)
   if (kind === 'none') return validated(shape, {})
@@ -75,7 +91,10 @@ class Reading {
   #pieces = 0
 
   constructor(
-    request: IncomingMessage, maxBytes: number, resolve: (body: Buffer) => void, reject: (refusal: Reply) => void
+    request: IncomingMessage,
+    maxBytes: number,
+    resolve: (body: Buffer) => void,
+    reject: (refusal: Reply) => void
   ) {
     this.#request = request
     this.#socket = request.socket
@@ -88,16 +107,22 @@ class Reading {
     readings.add(this)
     if (this.#request instanceof ListenerRequest) this.#request.onBroken = this.#onBroken
     // A host may have paused it.
-    this.#request.on('data', this.#onPiece).on('end', this.#onWhole).on('close', this.#onGone).resume()
+    this.#request
+      .on('data', this.#onPiece)
+      .on('end', this.#onWhole)
+      .on('close', this.#onGone)
+      .resume()
     // If a host has answered the request, only the socket tells.
     this.#socket.on('close', this.#onGone).on('end', this.#onCut)
   }
 
   readonly #onPiece = (piece: Buffer | string): void => {
-    if (typeof piece === 'string') return this.refuse(READ_BEFORE) // middleware has set an encoding meanwhile
+    // middleware has set an encoding meanwhile
+    if (typeof piece === 'string') return this.refuse(READ_BEFORE)
     const bytes = this.#bytes + piece.length
     if (bytes > this.#maxBytes) return this.refuse(TOO_LARGE)
-    if (++this.#pieces > MAX_SMALL_PIECES && bytes < this.#pieces * SMALL_PIECE_BYTES) return this.refuse(FRAGMENTED)
+    if (++this.#pieces > MAX_SMALL_PIECES && bytes < this.#pieces * SMALL_PIECE_BYTES)
+      return this.refuse(FRAGMENTED)
     this.#add(piece)
     makeRoom()
   }
@@ -133,7 +158,9 @@ class Reading {
 
   readonly #onGone = (): void => this.refuse(CLIENT_GONE)
   /** node:http accepts a cut behind an offer to upgrade. */
-  readonly #onCut = (): void => { if (!this.#request.complete) this.refuse(CLIENT_GONE) }
+  readonly #onCut = (): void => {
+    if (!this.#request.complete) this.refuse(CLIENT_GONE)
+  }
   readonly #onBroken: ListenerRequest['onBroken'] = why =>
     this.refuse(why === 'gone' ? CLIENT_GONE : { ...statusReply(why), isLast: true })
 
@@ -163,12 +190,17 @@ function makeRoom(): void {
 }
 
 function isBegun(request: IncomingMessage): boolean {
-  return request.readableDidRead || request.readableEncoding !== null || request.listenerCount('readable') > 0
+  return (
+    request.readableDidRead ||
+    request.readableEncoding !== null ||
+    request.listenerCount('readable') > 0
+  )
 }
 
 /** Throws replies. Express 4 leaves `{}` if parsing failed. */
 function parsedByHost(
-  request: IncomingMessage & { readonly body?: unknown }, { 'content-length': length }: Head
+  request: IncomingMessage & { readonly body?: unknown },
+  { 'content-length': length }: Head
 ): { readonly [field: string]: unknown } {
   const { body } = request
   if (Array.isArray(body) || body === null) throw invalid({ body: ['The body is not an object.'] })
@@ -179,20 +211,31 @@ function parsedByHost(
 
 /** RFC 9112 §6.3; `json` is plain and in UTF-8. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
-  if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
+  if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0)
+    return 'none'
   return isPlainJson(head) ? 'json' : 'other'
 }
 
 function isPlainJson({ 'content-type': type = '', 'content-encoding': coding }: Head): boolean {
   if (coding !== undefined && coding.toLowerCase() !== 'identity') return false
-  const [plain, ...parameters] = type.toLowerCase().split(';').map(part => part.trim())
+  const [plain, ...parameters] = type
+    .toLowerCase()
+    .split(';')
+    .map(part => part.trim())
   const charsets = parameters.filter(one => one.startsWith('charset'))
-  return plain === 'application/json' && charsets.length < 2 &&
+  return (
+    plain === 'application/json' &&
+    charsets.length < 2 &&
     charsets.every(one => /^charset=("?)utf-?8\1$/.test(one))
+  )
 }
 
 /** node:http may read a short rest and throw it away. */
 export function isRestShort(head: Head | undefined): boolean {
-  return head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
+  return (
+    head !== undefined &&
+    head.expect === undefined &&
+    head['transfer-encoding'] === undefined &&
     (head['content-length'] === undefined || Number(head['content-length']) <= MAX_DRAIN_BYTES)
+  )
 }

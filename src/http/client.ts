@@ -17,7 +17,7 @@ export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
   const { remoteAddress, localAddress, destroyed } = socket
   if (remoteAddress === undefined && (destroyed || localAddress !== undefined)) return undefined
   const address = unmapped(remoteAddress ?? '')
-  return socket[PEER] = { address, key: clientKey(address), isSecure: 'encrypted' in socket }
+  return (socket[PEER] = { address, key: clientKey(address), isSecure: 'encrypted' in socket })
 }
 
 /** By family: in one list, a range of IPv6 would hold the mapped IPv4 addresses. */
@@ -44,14 +44,20 @@ export function parseAddressSet(items: readonly string[]): AddressSet | undefine
 /** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: string): boolean {
   const bare = unmapped(address)
-  return isIPv4(bare) ? bare.startsWith('127.') : isIPv6(bare) && groupsOf(bare).join(':') === '0:0:0:0:0:0:0:1'
+  return isIPv4(bare)
+    ? bare.startsWith('127.')
+    : isIPv6(bare) && groupsOf(bare).join(':') === '0:0:0:0:0:0:0:1'
 }
 
 /**
- * Behind a trusted proxy, the client is the last address in `X-Forwarded-For` that is not trusted. A malformed entry
- * ends the walk: the proxy that wrote it is the nearest known address.
+ * Behind a trusted proxy, the client is the last address in `X-Forwarded-For` that is not trusted.
+ * A malformed entry ends the walk: the proxy that wrote it is the nearest known address.
  */
-export function clientAddress(peer: Peer, forwardedFor: string | undefined, trusted?: AddressSet): string {
+export function clientAddress(
+  peer: Peer,
+  forwardedFor: string | undefined,
+  trusted?: AddressSet
+): string {
   let { address } = peer
   if (trusted === undefined || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
@@ -91,12 +97,16 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
   if (lastAllowed.get(allowed) === host) return true
   const given = host.toLowerCase()
   const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(given)?.[1] ?? ''
-  const isAllowed = name === 'localhost' || allowed.has(given) || allowed.has(name) || isOwnLiteral(name)
+  const isAllowed =
+    name === 'localhost' || allowed.has(given) || allowed.has(name) || isOwnLiteral(name)
   if (isAllowed) lastAllowed.set(allowed, host)
   return isAllowed
 }
 
-/** Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without saying so. */
+/**
+ * Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without
+ * saying so.
+ */
 function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
   const address = host.slice(1, -1)
@@ -110,7 +120,11 @@ export function isFromOtherSite(site: string | undefined): boolean {
 
 /** RFC 4291 §2.5.5.2. */
 function isMapped(address: string): boolean {
-  return address.includes(':') && isIPv6(address) && groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
+  return (
+    address.includes(':') &&
+    isIPv6(address) &&
+    groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
+  )
 }
 
 /** Without a zone (`%eth0`); IPv6 in its one canonical spelling (RFC 5952). */
@@ -118,15 +132,19 @@ function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
   if (!isIPv6(bare)) return bare
   if (!isMapped(bare)) return new URL(`http://[${bare}]`).hostname.slice(1, -1)
-  const [high = 0, low = 0] = groupsOf(bare).slice(6).map(group => parseInt(group, 16))
+  const [high = 0, low = 0] = groupsOf(bare)
+    .slice(6)
+    .map(group => parseInt(group, 16))
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
 /** RFC 4291 §2.2, as in a URL. */
 function groupsOf(address: string): readonly string[] {
   const bare = address.replace(/%.*$/, '')
-  const [left = [], right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
-    .map(side => side === '' ? [] : side.split(':'))
+  const [left = [], right] = new URL(`http://[${bare}]`).hostname
+    .slice(1, -1)
+    .split('::')
+    .map(side => (side === '' ? [] : side.split(':')))
   if (right === undefined) return left
   return [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
 }

@@ -1,7 +1,8 @@
 /**
- * The connections of a listener: which of them wait, which gives way if all are taken, and whose turn a request is. A
- * connection carries out one request at a time. If a request comes before the answer to the one before was handed over,
- * it is not carried out: that answer ends the connection (RFC 9112 §9.3.2, §9.6), so a client knows what to repeat.
+ * The connections of a listener: which of them wait, which gives way if all are taken, and whose
+ * turn a request is. A connection carries out one request at a time. If a request comes before the
+ * answer to the one before was handed over, it is not carried out: that answer ends the connection
+ * (RFC 9112 §9.3.2, §9.6), so a client knows what to repeat.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -49,7 +50,11 @@ export class Connections {
   readonly #options: ConnectionOptions
   readonly all: Set<Connection> = new Set()
   /** The longest wait first: before a first request, between requests, proxies. */
-  readonly #waiting = { fresh: new Set<Connection>(), idle: new Set<Connection>(), exempt: new Set<Connection>() }
+  readonly #waiting = {
+    fresh: new Set<Connection>(),
+    idle: new Set<Connection>(),
+    exempt: new Set<Connection>()
+  }
   readonly #shakingHands = new Map<string, Connection>()
 
   constructor(handle: Handle, isTls: boolean, most: number, options: ConnectionOptions) {
@@ -62,20 +67,33 @@ export class Connections {
   /** Closes the socket if no connection is left to give way. */
   onConnection(socket: KnownSocket): void {
     const peer = peerOf(socket)
-    if (peer === undefined || (this.all.size >= this.#most && !this.#giveWay())) { socket.destroy(); return }
+    if (peer === undefined || (this.all.size >= this.#most && !this.#giveWay())) {
+      socket.destroy()
+      return
+    }
     const isExempt = isTrusted(peer.address, this.#options.trustedProxies)
     const connection: Connection = {
-      socket, isExempt, answer: undefined, isSent: false, waitsIn: undefined, sinceMs: 0, bytesRead: 0, isRefused: false
+      socket,
+      isExempt,
+      answer: undefined,
+      isSent: false,
+      waitsIn: undefined,
+      sinceMs: 0,
+      bytesRead: 0,
+      isRefused: false
     }
     this.all.add(connection)
     this.#wait(connection, this.#waiting.fresh)
     const place = placeOf(socket)
     if (this.#isTls) this.#shakingHands.set(place, connection)
     else socket[CONNECTION] = connection
-    socket.on('error', () => {}).on('close', () => { // node:http does not listen after a CONNECT
-      this.#forget(connection)
-      if (this.#shakingHands.get(place) === connection) this.#shakingHands.delete(place)
-    })
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        // node:http does not listen after a CONNECT
+        this.#forget(connection)
+        if (this.#shakingHands.get(place) === connection) this.#shakingHands.delete(place)
+      })
   }
 
   /** The handshake of TLS has ended. */
@@ -83,8 +101,12 @@ export class Connections {
     const place = placeOf(socket)
     const connection = this.#shakingHands.get(place)
     this.#shakingHands.delete(place)
-    const isGone = connection === undefined || connection.socket.destroyed || peerOf(socket) === undefined
-    if (isGone) { socket.destroy(); return }
+    const isGone =
+      connection === undefined || connection.socket.destroyed || peerOf(socket) === undefined
+    if (isGone) {
+      socket.destroy()
+      return
+    }
     socket.on('error', () => {})[CONNECTION] = connection
     connection.socket = socket
   }
@@ -100,7 +122,10 @@ export class Connections {
     connection.isSent = false
     response.on('finish', () => this.#onSent(connection, response))
     if (turn === 'now') this.#handle(request, response)
-    else before!.once('finish', () => { if (!connection.socket.destroyed) this.#handle(request, response) })
+    else
+      before!.once('finish', () => {
+        if (!connection.socket.destroyed) this.#handle(request, response)
+      })
   }
 
   /** Later bytes stay with the client, once node:http has handled its last read. */
@@ -113,13 +138,17 @@ export class Connections {
   onMalformed(socket: KnownSocket, status: Refused | undefined): void {
     const { [CONNECTION]: connection } = socket
     // No answer is possible: the client is gone, or the handshake has not ended.
-    if (connection === undefined || status === undefined || socket.destroyed) { socket.destroy(); return }
+    if (connection === undefined || status === undefined || socket.destroyed) {
+      socket.destroy()
+      return
+    }
     if (connection.isRefused) return
     connection.isRefused = true
     const { answer } = connection
     if (answer === undefined) return this.#refuse(socket, status)
     const { req: request } = answer
-    if (!request.complete) { // its body is malformed, and the answer to it the only one
+    if (!request.complete) {
+      // its body is malformed, and the answer to it the only one
       const { onBroken } = request as ListenerRequest
       if (onBroken === undefined) endBehind(socket, answer)
       else onBroken(socket.readableEnded ? 'gone' : status)
@@ -149,11 +178,14 @@ export class Connections {
   destroyIdle(): void {
     for (const { socket } of this.#shakingHands.values()) socket.destroy()
     for (const one of this.all) {
-      if (one.waitsIn?.has(one) === true && one.socket.bytesRead === one.bytesRead) one.socket.destroy()
+      if (one.waitsIn?.has(one) === true && one.socket.bytesRead === one.bytesRead)
+        one.socket.destroy()
     }
   }
 
-  destroyAll(): void { for (const { socket } of this.all) socket.destroy() }
+  destroyAll(): void {
+    for (const { socket } of this.all) socket.destroy()
+  }
 
   /** The longest wait for a head gives way, then the slowest reader. False if there is none. */
   #giveWay(): boolean {
@@ -183,12 +215,17 @@ export class Connections {
     connection.bytesRead = connection.socket.bytesRead
   }
 
-  /** Drops a sent answer and its request, whose head may be long: idle connections must be small. */
+  /**
+   * Drops a sent answer and its request, whose head may be long: idle connections must be small.
+   */
   #onSent(connection: Connection, answer: ServerResponse): void {
     if (connection.answer !== answer) return
     connection.isSent = true
     const { req } = answer
-    if (!req.complete && !req.destroyed) { req.once('close', () => this.#onSent(connection, answer)); return }
+    if (!req.complete && !req.destroyed) {
+      req.once('close', () => this.#onSent(connection, answer))
+      return
+    }
     if (!keepsAlive(answer) || connection.socket.destroyed) return
     connection.answer = undefined
     this.#wait(connection, this.#waiting.idle)

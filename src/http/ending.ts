@@ -12,13 +12,19 @@ export function endBehindAnswer(response: ServerResponse): void {
   endConnection(response.req.socket)
 }
 
-/** Ends a connection behind the answer under way (RFC 9112 §9.6): later requests are not carried out. */
+/**
+ * Ends a connection behind the answer under way (RFC 9112 §9.6): later requests are not carried
+ * out.
+ */
 export function endConnection(socket: Socket): void {
   stopParser(socket)
   replaceLastStep(socket, () => linger(socket))
 }
 
-/** Ends the writing side, and discards for a while what the client still sends: a close would reset the connection. */
+/**
+ * Ends the writing side, and discards for a while what the client still sends: a close would reset
+ * the connection.
+ */
 function linger(socket: Socket): void {
   if (socket.writableEnded) return
   socket.end()
@@ -37,7 +43,11 @@ function linger(socket: Socket): void {
 }
 
 /** Answers what is no request, and ends its connection. */
-export function refuseConnection(socket: Socket, status: Refused, headers: readonly string[] = []): void {
+export function refuseConnection(
+  socket: Socket,
+  status: Refused,
+  headers: readonly string[] = []
+): void {
   const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
   const fields = fieldsOf(reply, [...headers, 'Connection', 'close'])
   const lines = [`HTTP/1.1 ${status} ${HTTP_TEXTS[status]}`]

@@ -1,4 +1,7 @@
-/** What refuses or answers a request before it is counted: HTTPS, host and origin, preflights. They throw replies. */
+/**
+ * What refuses or answers a request before it is counted: HTTPS, host and origin, preflights. They
+ * throw replies.
+ */
 import { isFromOtherSite, isHostAllowed, isTrusted, type AddressSet, type Peer } from './client.ts'
 import type { Head } from './head.ts'
 import type { RefusedProxy } from './proxy-warnings.ts'
@@ -26,14 +29,21 @@ export interface Guarded {
 }
 
 export function isHttps(
-  { trustedProxies }: GuardOptions, { peer }: Pick<Guarded, 'peer'>, { 'x-forwarded-proto': said }: Head
+  { trustedProxies }: GuardOptions,
+  { peer }: Pick<Guarded, 'peer'>,
+  { 'x-forwarded-proto': said }: Head
 ): boolean {
-  return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
+  return (
+    peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
+  )
 }
 
 /** Contract §5.9. */
 export function assertHttps(
-  options: GuardOptions, context: Guarded, head: Head, warnOfProxy: (refused: RefusedProxy) => void
+  options: GuardOptions,
+  context: Guarded,
+  head: Head,
+  warnOfProxy: (refused: RefusedProxy) => void
 ): void {
   if (options.asksForHttps !== true || isHttps(options, context, head)) return
   // A token must not travel in clear, whatever the route allows.
@@ -46,22 +56,27 @@ export function assertHttps(
 }
 
 /**
- * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS rebinding), nor
- * hide its `Origin` or, on a GET, its site (cross-site requests).
+ * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS
+ * rebinding), nor hide its `Origin` or, on a GET, its site (cross-site requests).
  */
 export function assertOwnPage(options: GuardOptions, context: Guarded, head: Head): void {
   const { guardedHosts, corsOrigins } = options
   if (guardedHosts === undefined) return
   const { host = '', origin, 'sec-fetch-site': site } = head
   if (!isHostAllowed(host, guardedHosts)) throw replies.FOREIGN_HOST
-  const isForeign = origin === undefined ? context.isUnderApi && isFromOtherSite(site)
-    : corsOrigins?.has(origin) !== true &&
-      origin !== `${isHttps(options, context, head) ? 'https' : 'http'}://${host.toLowerCase()}`
+  const isForeign =
+    origin === undefined
+      ? context.isUnderApi && isFromOtherSite(site)
+      : corsOrigins?.has(origin) !== true &&
+        origin !== `${isHttps(options, context, head) ? 'https' : 'http'}://${host.toLowerCase()}`
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 
 /** The origins whose pages may read the answer; undefined: none. */
-export function sharedWith({ corsOrigins }: GuardOptions, { isUnderApi, match }: Guarded): GuardOptions['corsOrigins'] {
+export function sharedWith(
+  { corsOrigins }: GuardOptions,
+  { isUnderApi, match }: Guarded
+): GuardOptions['corsOrigins'] {
   const isShared = isUnderApi && (match?.route ?? match)?.isNeverShared !== true
   return isShared ? corsOrigins : undefined
 }
@@ -69,6 +84,9 @@ export function sharedWith({ corsOrigins }: GuardOptions, { isUnderApi, match }:
 /** Fetch, "CORS preflight"; contract §5.8. */
 export function answerPreflight(options: GuardOptions, context: Guarded, head: Head): void {
   const { method, origin, 'access-control-request-method': wanted } = head
-  if (method !== 'OPTIONS' || !context.isUnderApi || wanted === undefined || origin === undefined) return
-  throw sharedWith(options, context)?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
+  if (method !== 'OPTIONS' || !context.isUnderApi || wanted === undefined || origin === undefined)
+    return
+  throw sharedWith(options, context)?.has(origin) === true
+    ? replies.PREFLIGHT
+    : replies.OPTIONS_OF_SERVER
 }

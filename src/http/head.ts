@@ -1,24 +1,51 @@
 /**
- * A request's head. Fields that two parsers could understand differently (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) are
- * refused before any other code reads them.
+ * A request's head. Fields that two parsers could understand differently (RFC 9112 §3.2, §6.1; RFC
+ * 9110 §5.3) are refused before any other code reads them.
  */
 import type { IncomingMessage } from 'node:http'
 import { KEPT_HEADER_FIELDS, MAX_HEADER_FIELDS } from '../limits.ts'
 import { ListenerRequest } from './node-http.ts'
 
 const FIELDS = [
-  'host', 'origin', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding',
-  'expect', 'upgrade', 'x-forwarded-for', 'x-forwarded-proto', 'access-control-request-method', 'sec-fetch-site',
-  'accept-encoding', 'if-match', 'if-none-match', 'x-operator', 'forwarded', 'via', 'x-forwarded-host', 'x-real-ip'
+  'host',
+  'origin',
+  'authorization',
+  'content-type',
+  'content-encoding',
+  'content-length',
+  'transfer-encoding',
+  'expect',
+  'upgrade',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'access-control-request-method',
+  'sec-fetch-site',
+  'accept-encoding',
+  'if-match',
+  'if-none-match',
+  'x-operator',
+  'forwarded',
+  'via',
+  'x-forwarded-host',
+  'x-real-ip'
 ] as const
-type Field = typeof FIELDS[number]
+type Field = (typeof FIELDS)[number]
 
 /** `name` in lower case. */
-export function isReadField(name: string): boolean { return KNOWN.has(name) }
+export function isReadField(name: string): boolean {
+  return KNOWN.has(name)
+}
 
 /** Lists may repeat (RFC 9110 §5.3). They are joined, the nearest proxy last. */
 const LISTS: ReadonlySet<string> = new Set<Field>([
-  'x-forwarded-for', 'accept-encoding', 'if-match', 'if-none-match', 'upgrade', 'forwarded', 'via', 'x-forwarded-host',
+  'x-forwarded-for',
+  'accept-encoding',
+  'if-match',
+  'if-none-match',
+  'upgrade',
+  'forwarded',
+  'via',
+  'x-forwarded-host',
   'x-real-ip'
 ])
 const KNOWN: ReadonlySet<string> = new Set(FIELDS)
@@ -47,7 +74,8 @@ export function forwardedFor(request: IncomingMessage, head: Head | undefined): 
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   if (hasTooManyFields(request)) return undefined
   const { method = '', httpVersion, rawHeaders } = request
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return undefined // node:http takes 0.9 and 2.0 as well
+  // node:http takes 0.9 and 2.0 as well
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return undefined
   // The absolute form would name a second host. Node 20.12 lets bytes beyond ASCII pass.
   if (!/^\/[!-~]*$/.test(target) && !(target === '*' && method === 'OPTIONS')) return undefined
   const query = target.indexOf('?')
@@ -72,5 +100,7 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
 
 /** RFC 6750 §2.1, the scheme in any case. */
 export function tokenIn({ authorization }: Head): string | undefined {
-  return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
+  return authorization === undefined
+    ? undefined
+    : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }

@@ -1,7 +1,7 @@
 /**
- * A strict JSON parser over bytes (RFC 8259). It refuses invalid UTF-8 (§8.1), repeated keys (§4: two readers may see
- * two requests), too many keys, and deep nesting (§9). Objects are maps: `__proto__` is a plain key, and the key 999
- * takes no room for others.
+ * A strict JSON parser over bytes (RFC 8259). It refuses invalid UTF-8 (§8.1), repeated keys (§4:
+ * two readers may see two requests), too many keys, and deep nesting (§9). Objects are maps:
+ * `__proto__` is a plain key, and the key 999 takes no room for others.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { MAX_JSON_KEYS } from '../limits.ts'
@@ -9,7 +9,7 @@ import { MAX_JSON_KEYS } from '../limits.ts'
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = ReadonlyMap<string, Json>
 
-export type Parsed<T> = { readonly ok: true, readonly value: T } | JsonFault
+export type Parsed<T> = { readonly ok: true; readonly value: T } | JsonFault
 
 interface JsonFault {
   readonly ok: false
@@ -19,9 +19,17 @@ interface JsonFault {
   readonly byte: number
 }
 
-/** Levels deeper than `builtDepth` come out empty: values may take many times their text's memory. Never throws. */
-export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<Json> {
-  if (!isUtf8(bytes)) return { ok: false, fault: 'is not valid UTF-8', byte: firstInvalidByte(bytes) }
+/**
+ * Levels deeper than `builtDepth` come out empty: values may take many times their text's memory.
+ * Never throws.
+ */
+export function parseJson(
+  bytes: Buffer,
+  maxDepth: number,
+  builtDepth: number = maxDepth
+): Parsed<Json> {
+  if (!isUtf8(bytes))
+    return { ok: false, fault: 'is not valid UTF-8', byte: firstInvalidByte(bytes) }
   try {
     return { ok: true, value: new Parser(bytes, maxDepth, builtDepth).document() }
   } catch (error) {
@@ -31,16 +39,23 @@ export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = 
 }
 
 /** Takes objects only. */
-export function parseJsonObject(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<JsonObject> {
+export function parseJsonObject(
+  bytes: Buffer,
+  maxDepth: number,
+  builtDepth: number = maxDepth
+): Parsed<JsonObject> {
   const parsed = parseJson(bytes, maxDepth, builtDepth)
   if (!parsed.ok) return parsed
   const { value } = parsed
-  return value instanceof Map ? { ok: true, value }
+  return value instanceof Map
+    ? { ok: true, value }
     : { ok: false, fault: 'is not an object', byte: bytes.findIndex(byte => !isSpace(byte)) }
 }
 
 const [SPACE, TAB, LINE_FEED, RETURN] = [0x20, 0x09, 0x0a, 0x0d]
-const [QUOTE, PLUS, COMMA, MINUS, POINT, ZERO, NINE, COLON] = [0x22, 0x2b, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x3a]
+const [QUOTE, PLUS, COMMA, MINUS, POINT, ZERO, NINE, COLON] = [
+  0x22, 0x2b, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x3a
+]
 const [UPPER_E, OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY] = [0x45, 0x5b, 0x5c, 0x5d]
 const [LOWER_A, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = [0x61, 0x65, 0x66, 0x6e, 0x74, 0x75]
 const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d]
@@ -52,7 +67,10 @@ const NOTHING: JsonObject = new Map()
 class Fault {
   readonly at: number
   readonly text: string
-  constructor(at: number, text: string) { this.at = at; this.text = text }
+  constructor(at: number, text: string) {
+    this.at = at
+    this.text = text
+  }
 }
 
 class Parser {
@@ -82,34 +100,47 @@ class Parser {
   }
 
   #unexpected(where: string): Fault {
-    return new Fault(this.#at, `${this.#at < this.#bytes.length ? 'has an unexpected character' : 'ends'} ${where}`)
+    return new Fault(
+      this.#at,
+      `${this.#at < this.#bytes.length ? 'has an unexpected character' : 'ends'} ${where}`
+    )
   }
 
   #value(): Json {
     switch (this.#peek()) {
-      case OPEN_OBJECT: return this.#object()
-      case OPEN_ARRAY: return this.#array()
-      case QUOTE: return this.#string()
-      case LOWER_T: return this.#word('true', true)
-      case LOWER_F: return this.#word('false', false)
-      case LOWER_N: return this.#word('null', null)
-      default: return this.#number()
+      case OPEN_OBJECT:
+        return this.#object()
+      case OPEN_ARRAY:
+        return this.#array()
+      case QUOTE:
+        return this.#string()
+      case LOWER_T:
+        return this.#word('true', true)
+      case LOWER_F:
+        return this.#word('false', false)
+      case LOWER_N:
+        return this.#word('null', null)
+      default:
+        return this.#number()
     }
   }
 
   #word<T>(word: string, value: T): T {
     for (let i = 0; i < word.length; i++, this.#at++) {
-      if (this.#bytes[this.#at] !== word.charCodeAt(i)) throw this.#unexpected(`in the word ${word}`)
+      if (this.#bytes[this.#at] !== word.charCodeAt(i))
+        throw this.#unexpected(`in the word ${word}`)
     }
     return value
   }
 
   #items(close: number, what: string, item: () => void): void {
-    if (++this.#depth > this.#maxDepth) throw new Fault(this.#at, `nests deeper than ${this.#maxDepth} levels`)
+    if (++this.#depth > this.#maxDepth)
+      throw new Fault(this.#at, `nests deeper than ${this.#maxDepth} levels`)
     this.#at++
     if (this.#peek() !== close) {
       for (item(); this.#peek() !== close; item()) {
-        if (this.#bytes[this.#at] !== COMMA) throw this.#unexpected(`in an ${what}, where a comma or its end should be`)
+        if (this.#bytes[this.#at] !== COMMA)
+          throw this.#unexpected(`in an ${what}, where a comma or its end should be`)
         this.#at++
       }
     }
@@ -137,7 +168,8 @@ class Parser {
       members ??= new Map()
       if (members.has(key)) throw new Fault(start, 'has a key twice in one object')
       // V8 hashes a key such as "999" by its number, so a client can choose colliding keys.
-      if (members.size === MAX_JSON_KEYS) throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
+      if (members.size === MAX_JSON_KEYS)
+        throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
       if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
       this.#at++
       const value = this.#value()
@@ -183,7 +215,10 @@ class Parser {
     else if (!isDigit(bytes[start])) throw this.#unexpected('where a value should be')
     if (bytes[this.#at] === ZERO) this.#at++
     else this.#digits()
-    if (bytes[this.#at] === POINT) { this.#at++; this.#digits() }
+    if (bytes[this.#at] === POINT) {
+      this.#at++
+      this.#digits()
+    }
     if (bytes[this.#at] === LOWER_E || bytes[this.#at] === UPPER_E) {
       this.#at++
       if (bytes[this.#at] === PLUS || bytes[this.#at] === MINUS) this.#at++
@@ -202,7 +237,9 @@ function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || byte === LINE_FEED || byte === RETURN || byte === TAB
 }
 
-function isDigit(byte: number | undefined): boolean { return byte !== undefined && byte >= ZERO && byte <= NINE }
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= NINE
+}
 
 function isHexDigit(byte: number = 0): boolean {
   const lower = byte | 0x20
@@ -217,4 +254,6 @@ function firstInvalidByte(bytes: Buffer): number {
   return at
 }
 
-function isContinuation(byte: number): boolean { return (byte & 0xc0) === 0x80 } // RFC 3629 §3
+function isContinuation(byte: number): boolean {
+  return (byte & 0xc0) === 0x80
+} // RFC 3629 §3

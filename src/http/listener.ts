@@ -1,10 +1,22 @@
 /** The listener: the bounds of its `node:http` server, TLS, and the stop. */
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
-  DESCRIPTOR_RESERVE, HEADERS_TIMEOUT_MS, KEPT_HEADER_FIELDS, MAX_CONNECTIONS, MAX_HEADER_BYTES, REQUEST_TIMEOUT_MS,
-  SHUTDOWN_SWEEP_MS, TIMEOUT_CHECK_MS
+  DESCRIPTOR_RESERVE,
+  HEADERS_TIMEOUT_MS,
+  KEPT_HEADER_FIELDS,
+  MAX_CONNECTIONS,
+  MAX_HEADER_BYTES,
+  REQUEST_TIMEOUT_MS,
+  SHUTDOWN_SWEEP_MS,
+  TIMEOUT_CHECK_MS
 } from '../limits.ts'
 import { Connections, type ConnectionOptions, type Handle } from './connections.ts'
 import { allowHalfOpen, ListenerRequest, sparesSendingConnections } from './node-http.ts'
@@ -23,15 +35,18 @@ export interface Listener {
 export interface ListenOptions extends ConnectionOptions {
   /** Read again while the listener is open. */
   readonly certificate?: (() => Certificate) | undefined
-  readonly log?: { info(line: string): void, warn(line: string): void }
+  readonly log?: { info(line: string): void; warn(line: string): void }
 }
 
 /** Rejects with `address-unusable` or `certificate-invalid`. */
 export async function listen(
-  place: { readonly host: string, readonly port: number }, handle: Handle, options: ListenOptions = {}
+  place: { readonly host: string; readonly port: number },
+  handle: Handle,
+  options: ListenOptions = {}
 ): Promise<Listener> {
   const { certificate, log } = options
-  const secure = certificate && (await import('./tls.ts')).secureServer(SERVER_OPTIONS, certificate, log)
+  const secure =
+    certificate && (await import('./tls.ts')).secureServer(SERVER_OPTIONS, certificate, log)
   const server = withBounds(secure ?? createServer(SERVER_OPTIONS))
   const connections = new Connections(handle, secure !== undefined, mostConnections(), options)
   server.on('connection', (socket: Socket) => connections.onConnection(socket))
@@ -39,8 +54,11 @@ export async function listen(
     socket.allowHalfOpen = true // not before: a handshake's end is not waited for
     connections.onSecured(socket)
   })
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) { // the pipeline checks expectations
-    server.on(event, (request: IncomingMessage, response: ServerResponse) => connections.onRequest(request, response))
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) {
+    // the pipeline checks expectations
+    server.on(event, (request: IncomingMessage, response: ServerResponse) =>
+      connections.onRequest(request, response)
+    )
   }
   server.on('connect', (_request, socket) => connections.onMalformed(socket as Socket, 405))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -53,12 +71,17 @@ export async function listen(
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
     connections: () => connections.all.size,
-    close: timeoutMs => new Promise(resolve => {
-      const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
-      // The first time a moment later: clients may have sent requests before they saw the stop.
-      const sweep = setInterval(() => connections.destroyIdle(), SHUTDOWN_SWEEP_MS)
-      server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
-    })
+    close: timeoutMs =>
+      new Promise(resolve => {
+        const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
+        // The first time a moment later: clients may have sent requests before they saw the stop.
+        const sweep = setInterval(() => connections.destroyIdle(), SHUTDOWN_SWEEP_MS)
+        server.close(() => {
+          clearTimeout(timer)
+          clearInterval(sweep)
+          resolve()
+        })
+      })
   }
 }
 
@@ -86,7 +109,8 @@ function withBounds(server: Server): Server {
 /** The process needs descriptors for its files too. */
 function mostConnections(): number {
   // The types of Node 20 lack this; other runtimes may lack the report.
-  const report = process.report?.getReport?.() as { userLimits?: { open_files?: { soft: unknown } } } | undefined
+  const report = process.report?.getReport?.() as
+    { userLimits?: { open_files?: { soft: unknown } } } | undefined
   const descriptors = Number(report?.userLimits?.open_files?.soft) || Infinity
   return Math.min(MAX_CONNECTIONS, descriptors - Math.min(DESCRIPTOR_RESERVE, descriptors / 2))
 }
@@ -101,17 +125,27 @@ function statusOf(code: string): Refused | undefined {
 
 const BIND_FAULTS: { readonly [code: string]: string } = {
   EADDRINUSE: 'another program has that port',
-  EACCES: 'this user may not take a port below 1024 (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE)'
+  EACCES:
+    'this user may not take a port below 1024 (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE)'
 }
 
-function bindTo(server: Server, { host, port }: { readonly host: string, readonly port: number }): Promise<void> {
+function bindTo(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number }
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => {
       const code = systemCode(cause)
-      const why = BIND_FAULTS[code] === undefined ? code : `${code}; ${BIND_FAULTS[code]}: --port takes another one`
+      const why =
+        BIND_FAULTS[code] === undefined
+          ? code
+          : `${code}; ${BIND_FAULTS[code]}: --port takes another one`
       reject(new Failure('address-unusable', `HOST ${host}, PORT ${port}: ${why}`, { cause }))
     }
     server.once('error', onError)
-    server.listen({ host, port }, () => { server.off('error', onError); resolve() })
+    server.listen({ host, port }, () => {
+      server.off('error', onError)
+      resolve()
+    })
   })
 }

@@ -10,7 +10,13 @@ import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
 import { endBehindAnswer } from './ending.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
 import {
-  answerPreflight, assertHttps, assertOwnPage, isHttps, sharedWith, type Guarded, type GuardOptions
+  answerPreflight,
+  assertHttps,
+  assertOwnPage,
+  isHttps,
+  sharedWith,
+  type Guarded,
+  type GuardOptions
 } from './guards.ts'
 import { ListenerRequest } from './node-http.ts'
 import { proxyWarnings } from './proxy-warnings.ts'
@@ -44,7 +50,9 @@ export interface PipelineOptions extends GuardOptions {
 export interface Pipeline {
   (request: IncomingMessage, response: ServerResponse, target?: string): void
   readonly isStopping: () => boolean
-  /** Each further answer ends its connection. Resolves once none is under way, or after `timeoutMs`. */
+  /**
+   * Each further answer ends its connection. Resolves once none is under way, or after `timeoutMs`.
+   */
   stop(timeoutMs: number): Promise<void>
 }
 
@@ -61,12 +69,16 @@ interface Context extends Guarded {
 }
 
 /**
- * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
- * answer is sent before the next request is looked at. Invariant: `assertMay` never judges a token that was looked up
- * before a wait. So all waits are inside `lookedUpAfter`, but for those of changes, which are judged in their turn.
- * Never rejects.
+ * Each step throws the reply that refuses the request; no body is read before that is needed.
+ * Without a wait, the answer is sent before the next request is looked at. Invariant: `assertMay`
+ * never judges a token that was looked up before a wait. So all waits are inside `lookedUpAfter`,
+ * but for those of changes, which are judged in their turn. Never rejects.
  */
-async function carryOut(options: PipelineOptions, context: Context, state: PipelineState): Promise<void> {
+async function carryOut(
+  options: PipelineOptions,
+  context: Context,
+  state: PipelineState
+): Promise<void> {
   const { request, response, head, client } = context
   let reply: Reply | Promise<Reply>
   try {
@@ -74,7 +86,8 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
       count(options, context)
       throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
     }
-    if (head.upgrade !== undefined) endBehindAnswer(response) // none is supported; some Nodes read on behind the offer
+    // none is supported; some Nodes read on behind the offer
+    if (head.upgrade !== undefined) endBehindAnswer(response)
     assertHttps(options, context, head, state.warnOfProxy)
     assertOwnPage(options, context, head)
     answerPreflight(options, context, head)
@@ -99,10 +112,12 @@ async function carryOut(options: PipelineOptions, context: Context, state: Pipel
       reply = await lookedUpAfter(reply, options, context, head)
       assertMay(options, context.session, route)
       // It was made for a token that saw something else.
-      if (context.session?.token !== call.session?.token && route.isPublic !== true) throw replies.BUSY
+      if (context.session?.token !== call.session?.token && route.isPublic !== true)
+        throw replies.BUSY
     }
     if ('then' in reply) reply = await reply
-    if (isUnrecorded(options.commits, call, reply)) reply = await recorded(options.commits!, route, call, reply)
+    if (isUnrecorded(options.commits, call, reply))
+      reply = await recorded(options.commits!, route, call, reply)
   } catch (thrown) {
     reply = refusalOf(options, context, thrown)
   }
@@ -113,19 +128,29 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   const state = { isStopping: false, warnOfProxy: proxyWarnings(options.warn) }
   let underWay = 0
   let onIdle = (): void => {}
-  const ended = (): void => { if (--underWay === 0) onIdle() }
-  const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
+  const ended = (): void => {
+    if (--underWay === 0) onIdle()
+  }
+  const pipeline = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: string = request.url ?? ''
+  ): void => {
     const peer = peerOf(request.socket)
     if (peer === undefined) return // its client is gone
     underWay++
     void carryOut(options, contextOf(options, peer, request, response, target), state).then(ended)
   }
-  const stop = (timeoutMs: number): Promise<void> => new Promise(resolve => {
-    state.isStopping = true
-    const timer = setTimeout(resolve, timeoutMs)
-    onIdle = () => { clearTimeout(timer); resolve() }
-    if (underWay === 0) onIdle()
-  })
+  const stop = (timeoutMs: number): Promise<void> =>
+    new Promise(resolve => {
+      state.isStopping = true
+      const timer = setTimeout(resolve, timeoutMs)
+      onIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (underWay === 0) onIdle()
+    })
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
 }
 
@@ -135,17 +160,27 @@ interface PipelineState {
 }
 
 function contextOf(
-  { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
+  { router, trustedProxies }: PipelineOptions,
+  peer: Peer,
+  request: IncomingMessage,
+  response: ServerResponse,
   target: string
 ): Context {
   const head = readHead(request, target)
   const path = head?.path ?? target
   return {
-    request, response, socket: request.socket, startMs: performance.now(), head, peer,
+    request,
+    response,
+    socket: request.socket,
+    startMs: performance.now(),
+    head,
+    peer,
     isUnderApi: path.startsWith('/api/') || path === '/api',
     client: clientAddress(peer, forwardedFor(request, head), trustedProxies),
     match: head && router.find(head.method, path),
-    session: undefined, verdict: undefined, id: undefined
+    session: undefined,
+    verdict: undefined,
+    id: undefined
   }
 }
 
@@ -159,7 +194,12 @@ function refusalOf(options: PipelineOptions, context: Context, thrown: unknown):
 }
 
 /** Never throws; middleware may. */
-function answer(options: PipelineOptions, context: Context, reply: Reply, state: PipelineState): void {
+function answer(
+  options: PipelineOptions,
+  context: Context,
+  reply: Reply,
+  state: PipelineState
+): void {
   let status = 500
   try {
     status = send(options, context, reply, state)
@@ -168,7 +208,14 @@ function answer(options: PipelineOptions, context: Context, reply: Reply, state:
     options.warn(`request ${context.id} could not be answered: ${describe(error)}`)
     if (!context.response.writableEnded) context.response.destroy()
   }
-  const { id, request: { method = '' }, match, client, session, startMs } = context
+  const {
+    id,
+    request: { method = '' },
+    match,
+    client,
+    session,
+    startMs
+  } = context
   const { route, id: entry } = match?.route === undefined ? { route: undefined, id: 0 } : match
   const ms = performance.now() - startMs
   const ended = { id, method, route, entry, client, session, logged: reply.logged, status, ms }
@@ -176,13 +223,21 @@ function answer(options: PipelineOptions, context: Context, reply: Reply, state:
 }
 
 /** Gives the logged status. */
-function send(options: PipelineOptions, context: Context, reply: Reply, state: PipelineState): number {
+function send(
+  options: PipelineOptions,
+  context: Context,
+  reply: Reply,
+  state: PipelineState
+): number {
   const { request, response, head, socket } = context
   if (socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
     response.destroy()
     return replies.CLIENT_GONE.status
   }
-  const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head)) ||
+  const isLast =
+    reply.isLast === true ||
+    state.isStopping ||
+    !(request.complete || isRestShort(head)) ||
     isExpecting(request, head)
   // Over TLS, many chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
@@ -193,19 +248,27 @@ function send(options: PipelineOptions, context: Context, reply: Reply, state: P
 /** Whether a client that expects `100 Continue` is answered without it. */
 function isExpecting(request: IncomingMessage, head: Head | undefined): boolean {
   const { expect } = head ?? request.headers
-  return expect?.toLowerCase() === '100-continue' && request instanceof ListenerRequest && !request.isContinued
+  return (
+    expect?.toLowerCase() === '100-continue' &&
+    request instanceof ListenerRequest &&
+    !request.isContinued
+  )
 }
 
 function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
   const { headers = [] } = options
   const fields = [...headers]
-  const isByProxy = options.asksForHttps === true && headers.length === 0 && context.head !== undefined
+  const isByProxy =
+    options.asksForHttps === true && headers.length === 0 && context.head !== undefined
   if (isByProxy && isHttps(options, context, context.head!)) fields.push(...HSTS)
   const left = context.verdict ?? limitOf(options, context)?.peek(addressKey(context))
   if (left !== undefined) {
-    // A request that was not counted is not refused. If a stricter limit refused it, nothing is left either.
+    // A request that was not counted is not refused. If a stricter limit refused it, nothing is
+    // left either.
     const shown = context.verdict ?? { ...left, allowed: true }
-    fields.push(...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown))
+    fields.push(
+      ...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown)
+    )
   }
   const origins = sharedWith(options, context)
   if (origins !== undefined && context.head !== undefined) {
@@ -215,18 +278,30 @@ function commonHeaders(options: PipelineOptions, context: Context, { status }: R
 }
 
 function describe(error: unknown): string {
-  return error instanceof Failure ? error.message : String(error instanceof Error && error.stack || error)
+  return error instanceof Failure
+    ? error.message
+    : String((error instanceof Error && error.stack) || error)
 }
 
 /** An invalid token matters only if the route needs one. */
-function sessionOf({ authenticate }: PipelineOptions, context: Context, head: Head): Session | undefined {
+function sessionOf(
+  { authenticate }: PipelineOptions,
+  context: Context,
+  head: Head
+): Session | undefined {
   const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token, addressKey(context))
 }
 
-/** Looks the token up again: during the wait it may have been revoked or narrowed, and others may have issued it. */
+/**
+ * Looks the token up again: during the wait it may have been revoked or narrowed, and others may
+ * have issued it.
+ */
 async function lookedUpAfter<T>(
-  wait: Promise<T>, options: PipelineOptions, context: Context, head: Head
+  wait: Promise<T>,
+  options: PipelineOptions,
+  context: Context,
+  head: Head
 ): Promise<T> {
   const result = await wait
   context.session = sessionOf(options, context, head)
@@ -236,7 +311,9 @@ async function lookedUpAfter<T>(
 const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>
   isUnderApi ? rateLimit : undefined
 
-function addressKey({ client, peer }: Context): string { return client === peer.address ? peer.key : clientKey(client) }
+function addressKey({ client, peer }: Context): string {
+  return client === peer.address ? peer.key : clientKey(client)
+}
 
 /** Contract §8, §8.4. */
 function count(options: PipelineOptions, context: Context): void {
@@ -244,7 +321,10 @@ function count(options: PipelineOptions, context: Context): void {
   const own = context.match?.route?.limit
   if (general === undefined && own === undefined) return
   const address = addressKey(context)
-  const key = options.limitsByUser === true && context.session !== undefined ? `user ${context.session.user}` : address
+  const key =
+    options.limitsByUser === true && context.session !== undefined
+      ? `user ${context.session.user}`
+      : address
   context.verdict = takeBoth(general, key, own, address)
   if (context.verdict?.allowed === false) throw replies.TOO_MANY
 }
@@ -257,25 +337,42 @@ function matchedRoute({ match }: Context, { expect, path, method }: Head): Match
   return match
 }
 
-/** What others wrote decides about tokens and ids. A change that asks for neither is decided in its turn alone. */
-function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
+/**
+ * What others wrote decides about tokens and ids. A change that asks for neither is decided in its
+ * turn alone.
+ */
+function needsOthers(
+  { authenticate }: PipelineOptions,
+  { method, isPublic, before }: Route
+): boolean {
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }
 
-/** With stale reads, a token that is unknown here is still asked for: another instance may have issued it. */
+/**
+ * With stale reads, a token that is unknown here is still asked for: another instance may have
+ * issued it.
+ */
 async function catchUp(
-  { catchUp: readOthers, authenticate }: PipelineOptions, { session }: Context, head: Head, { storingFailed }: Route
+  { catchUp: readOthers, authenticate }: PipelineOptions,
+  { session }: Context,
+  head: Head,
+  { storingFailed }: Route
 ): Promise<void> {
-  const isUnknownToken = authenticate !== undefined && session === undefined && tokenIn(head) !== undefined
+  const isUnknownToken =
+    authenticate !== undefined && session === undefined && tokenIn(head) !== undefined
   try {
     await readOthers!(isUnknownToken)
   } catch (error) {
-    throw error instanceof Failure ? failureReply(error, storingFailed) ?? replies.BUSY : error
+    throw error instanceof Failure ? (failureReply(error, storingFailed) ?? replies.BUSY) : error
   }
 }
 
 /** Refuses invalid tokens and missing abilities (contract §5.1, §5.2, §5.6). */
-function assertMay({ authenticate }: PipelineOptions, session: Session | undefined, route: Route): void {
+function assertMay(
+  { authenticate }: PipelineOptions,
+  session: Session | undefined,
+  route: Route
+): void {
   if (authenticate === undefined || route.isPublic === true) return
   if (session === undefined) throw replies.UNAUTHENTICATED
   if (!mayCall(session.abilities, route.abilities)) throw replies.FORBIDDEN

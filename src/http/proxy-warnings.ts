@@ -1,4 +1,7 @@
-/** Tells the operator why requests by a proxy are refused for want of HTTPS: a page shows only the refusal. */
+/**
+ * Tells the operator why requests by a proxy are refused for want of HTTPS: a page shows only the
+ * refusal.
+ */
 import { MAX_WARNED_PROXIES, PROXY_WARNING_MS } from '../limits.ts'
 
 export interface RefusedProxy {
@@ -8,9 +11,13 @@ export interface RefusedProxy {
   readonly said: string | undefined
 }
 
-/** Warns once a while for each address. Beyond so many addresses it is silent, since clients may have many. */
+/**
+ * Warns once a while for each address. Beyond so many addresses it is silent, since clients may
+ * have many.
+ */
 export function proxyWarnings(
-  warn: (line: string) => void, nowMs: () => number = () => performance.now()
+  warn: (line: string) => void,
+  nowMs: () => number = () => performance.now()
 ): (refused: RefusedProxy) => void {
   let warned = new Set<string>()
   let sinceMs = nowMs()
@@ -30,9 +37,11 @@ export function proxyWarnings(
 function faultOf({ address, isTrusted, said }: RefusedProxy): string | undefined {
   const from = `a request from ${address || 'a Unix socket'}`
   if (!isTrusted) {
-    return said?.toLowerCase() !== 'https' ? undefined
+    return said?.toLowerCase() !== 'https'
+      ? undefined
       : `${from}, which is not in TRUST_PROXY, says that it came by HTTPS; it was refused`
   }
-  const what = said === undefined ? 'has no X-Forwarded-Proto' : 'does not say X-Forwarded-Proto: https'
+  const what =
+    said === undefined ? 'has no X-Forwarded-Proto' : 'does not say X-Forwarded-Proto: https'
   return `${from}, a proxy in TRUST_PROXY, ${what}; it was refused`
 }

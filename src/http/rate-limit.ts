@@ -1,4 +1,7 @@
-/** The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not count. */
+/**
+ * The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not
+ * count.
+ */
 import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS } from '../limits.ts'
 import { RecentMap } from '../store/recent-map.ts'
 
@@ -29,14 +32,18 @@ export class RateLimit {
 
   /** `maxClients` bounds each of two generations of clients. */
   constructor(
-    limit: number, maxClients: number = MAX_RATE_LIMIT_CLIENTS, nowMs: () => number = () => performance.now()
+    limit: number,
+    maxClients: number = MAX_RATE_LIMIT_CLIENTS,
+    nowMs: () => number = () => performance.now()
   ) {
     this.#limit = limit
     this.#nowMs = nowMs
     this.#clients = new RecentMap(maxClients, WINDOW_SECONDS)
   }
 
-  get clients(): number { return this.#clients.size }
+  get clients(): number {
+    return this.#clients.size
+  }
 
   take(key: string): Verdict {
     const nowMs = this.#nowMs()
@@ -51,7 +58,9 @@ export class RateLimit {
   }
 
   /** As `take`, without counting. */
-  peek(key: string): Verdict { return this.#verdict(this.#clients.peek(key), this.#nowMs()) }
+  peek(key: string): Verdict {
+    return this.#verdict(this.#clients.peek(key), this.#nowMs())
+  }
 
   #verdict(counts: Counts | undefined, nowMs: number): Verdict {
     const limit = this.#limit
@@ -60,7 +69,12 @@ export class RateLimit {
       return { allowed: true, limit, remaining: limit - (counts?.total ?? 0), retryAfterSeconds: 0 }
     }
     const waitMs = (oldestSecond(counts) + WINDOW_SECONDS) * 1000 - nowMs
-    return { allowed: false, limit, remaining: 0, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
+    return {
+      allowed: false,
+      limit,
+      remaining: 0,
+      retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000))
+    }
   }
 }
 
@@ -81,9 +95,15 @@ function oldestSecond({ buckets, second }: Counts): number {
   return oldest
 }
 
-/** Counts a request in both limits, or in neither if either is used up. The verdict shows the general limit, if any. */
+/**
+ * Counts a request in both limits, or in neither if either is used up. The verdict shows the
+ * general limit, if any.
+ */
 export function takeBoth(
-  general: RateLimit | undefined, key: string, own: RateLimit | undefined, address: string
+  general: RateLimit | undefined,
+  key: string,
+  own: RateLimit | undefined,
+  address: string
 ): Verdict | undefined {
   const refused = own?.peek(address)
   if (refused?.allowed === false) {

@@ -7,16 +7,34 @@ import type { Call, Route } from './router.ts'
 
 /** Changes record what they tell by themselves. A HEAD tells nothing. */
 export function isUnrecorded(
-  commits: Commits | undefined, { head, session }: Call<unknown>, { tells }: Reply
+  commits: Commits | undefined,
+  { head, session }: Call<unknown>,
+  { tells }: Reply
 ): boolean {
-  return tells !== undefined && commits !== undefined && head.method === 'GET' && !isRecorded(commits, session, tells)
+  return (
+    tells !== undefined &&
+    commits !== undefined &&
+    head.method === 'GET' &&
+    !isRecorded(commits, session, tells)
+  )
 }
 
 /** Throws the reply that refuses. The handler is asked again, so it must change nothing. */
-export async function recorded(commits: Commits, route: Route, call: Call<unknown>, first: Reply): Promise<Reply> {
+export async function recorded(
+  commits: Commits,
+  route: Route,
+  call: Call<unknown>,
+  first: Reply
+): Promise<Reply> {
   try {
-    return await disclosed(commits, call.session, route.operation, () => first.again?.() ?? route.handle(call), first)
+    return await disclosed(
+      commits,
+      call.session,
+      route.operation,
+      () => first.again?.() ?? route.handle(call),
+      first
+    )
   } catch (error) {
-    throw error instanceof Failure ? failureReply(error, undefined) ?? UNRECORDED : error
+    throw error instanceof Failure ? (failureReply(error, undefined) ?? UNRECORDED) : error
   }
 }

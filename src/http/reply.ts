@@ -18,7 +18,11 @@ export interface Reply {
   /** What may be sent once that is recorded; without it, the handler is asked again. */
   readonly again?: () => Reply
   /** For the access log: the user, the token's hash, the entry. */
-  readonly logged?: { readonly user?: number | undefined, readonly token?: string, readonly entry?: number | 'all' }
+  readonly logged?: {
+    readonly user?: number | undefined
+    readonly token?: string
+    readonly entry?: number | 'all'
+  }
 }
 
 /** Readers of one Buffer share it. */
@@ -52,12 +56,19 @@ export function jsonReply(status: number, value: unknown, headers: readonly stri
 }
 
 /** The form of most answers (contract §1, §7). */
-export function messageReply(status: number, message: string, headers: readonly string[] = []): Reply {
+export function messageReply(
+  status: number,
+  message: string,
+  headers: readonly string[] = []
+): Reply {
   return jsonReply(status, { message, status }, headers)
 }
 
 /** `{"message": <HTTP's text>, "status": <code>}`. */
-export function statusReply(status: keyof typeof HTTP_TEXTS, headers: readonly string[] = []): Reply {
+export function statusReply(
+  status: keyof typeof HTTP_TEXTS,
+  headers: readonly string[] = []
+): Reply {
   return messageReply(status, HTTP_TEXTS[status], headers)
 }
 
@@ -66,41 +77,61 @@ export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 export const BAD_REQUEST: Reply = statusReply(400)
 export const TOO_MANY_FIELDS: Reply = statusReply(431)
 /** Each piece costs more than it holds. */
-export const FRAGMENTED: Reply = messageReply(400, 'The body comes in too many small chunks: send larger ones.')
+export const FRAGMENTED: Reply = messageReply(
+  400,
+  'The body comes in too many small chunks: send larger ones.'
+)
 export const NOT_FOUND: Reply = statusReply(404)
 export const UNEXPECTED: Reply = statusReply(417)
-export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
+export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', [
+  'WWW-Authenticate',
+  'Bearer'
+])
 /** RFC 6797 §6.1. */
-export const HSTS: readonly string[] = ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`]
+export const HSTS: readonly string[] = [
+  'Strict-Transport-Security',
+  `max-age=${HSTS_MAX_AGE_SECONDS}`
+]
 export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
 /** The host may be a web page's. */
-export const FOREIGN_HOST: Reply = messageReply(403,
-  'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
-export const FOREIGN_ORIGIN: Reply = messageReply(403,
-  'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
+export const FOREIGN_HOST: Reply = messageReply(
+  403,
+  'This host is not allowed. The setting ALLOWED_HOSTS can allow it.'
+)
+export const FOREIGN_ORIGIN: Reply = messageReply(
+  403,
+  'This origin is not allowed. The setting CORS_ORIGINS can allow it.'
+)
 export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
 export const TOO_LARGE: Reply = statusReply(413)
 /** The fields say which bodies are taken (RFC 9110 §12.5.1, §12.5.3). */
-export const UNSUPPORTED: Reply = messageReply(415,
+export const UNSUPPORTED: Reply = messageReply(
+  415,
   'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
-  ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
+  ['Accept', 'application/json', 'Accept-Encoding', 'identity']
+)
 /** The rate limit's refusal (contract §8.2). */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 /** Whoever knows a password already is still answered. */
 export const UNRECORDED: Reply = messageReply(500, 'Error recording who is given a password')
 /** RFC 9110 §13.1.1. */
 export const PRECONDITION_FAILED: Reply = statusReply(412)
-export const READ_BEFORE: Reply = messageReply(500,
-  'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.')
+export const READ_BEFORE: Reply = messageReply(
+  500,
+  'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.'
+)
 /** Only for the log, by nginx's number. */
 export const CLIENT_GONE: Reply = { status: 499 }
 /** The Fetch standard's "CORS preflight". */
 export const PREFLIGHT: Reply = {
   status: 204,
   headers: [
-    'Access-Control-Allow-Methods', 'GET, HEAD, POST',
-    'Access-Control-Allow-Headers', 'Authorization, Content-Type, Accept, If-Match, If-None-Match',
-    'Access-Control-Max-Age', String(CORS_MAX_AGE_SECONDS)
+    'Access-Control-Allow-Methods',
+    'GET, HEAD, POST',
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, Accept, If-Match, If-None-Match',
+    'Access-Control-Max-Age',
+    String(CORS_MAX_AGE_SECONDS)
   ]
 }
 
@@ -118,7 +149,12 @@ export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', '
 
 /** Nothing was done; the client may retry. */
 const BUSY_FAILURES: readonly FailureCode[] = [
-  'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed', 'reads-recorded'
+  'queue-full',
+  'journal-busy',
+  'hashes-busy',
+  'session-changed',
+  'journal-closed',
+  'reads-recorded'
 ]
 
 /** Undefined if unexpected, or not for clients. */
@@ -137,16 +173,25 @@ export function failureReply(error: unknown, storingFailed: string | undefined):
 export function corsFields(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
   if (origin === undefined || !allowed.has(origin)) return ['Vary', 'Origin']
   return [
-    'Vary', 'Origin', 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
+    'Vary',
+    'Origin',
+    'Access-Control-Allow-Origin',
+    origin,
+    'Access-Control-Allow-Credentials',
+    'true',
     'Access-Control-Expose-Headers',
     'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location, X-Request-Id'
   ]
 }
 
 /** Names and values in turn. A 204 has no length (RFC 9110 §8.6). */
-export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
+export function fieldsOf(
+  { body, headers = [], kind = JSON_KIND }: Reply,
+  extra: readonly string[]
+): string[] {
   const fields: string[] = []
-  if (body !== undefined) fields.push('Content-Type', kind.type, 'Content-Length', String(Buffer.byteLength(body)))
+  if (body !== undefined)
+    fields.push('Content-Type', kind.type, 'Content-Length', String(Buffer.byteLength(body)))
   fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
   for (const part of headers) fields.push(part)
   for (const part of extra) fields.push(part)
@@ -154,5 +199,10 @@ export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra:
 }
 
 export function isReply(thrown: unknown): thrown is Reply {
-  return typeof thrown === 'object' && thrown !== null && !(thrown instanceof Error) && 'status' in thrown
+  return (
+    typeof thrown === 'object' &&
+    thrown !== null &&
+    !(thrown instanceof Error) &&
+    'status' in thrown
+  )
 }

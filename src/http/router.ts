@@ -40,7 +40,10 @@ export interface Route<Body = unknown> {
   readonly limit?: RateLimit | undefined
   /** Without a shape, the body is not read. */
   readonly shape?: Shape
-  /** Answers before the body is read: an id that is unknown, or out of sight, precedes a body's faults. */
+  /**
+   * Answers before the body is read: an id that is unknown, or out of sight, precedes a body's
+   * faults.
+   */
   readonly before?: (id: number, session: Session | undefined) => Reply | undefined
   /** The 500's message if the journal fails. */
   readonly storingFailed?: string
@@ -63,12 +66,20 @@ export function withAbilities(route: Route, abilities: AskedAbilities): Route {
   return { ...route, abilities: abilities.get(operation) }
 }
 
-export interface MatchedRoute { readonly route: Route, readonly id: number, readonly version: number }
+export interface MatchedRoute {
+  readonly route: Route
+  readonly id: number
+  readonly version: number
+}
 
 /** A route with its id, the allowed methods, or undefined for an unknown path. */
 export type Match =
   | MatchedRoute
-  | { readonly route: undefined, readonly allow: readonly string[], readonly isNeverShared: boolean }
+  | {
+      readonly route: undefined
+      readonly allow: readonly string[]
+      readonly isNeverShared: boolean
+    }
   | undefined
 
 type Methods = Map<string, Route>
@@ -82,12 +93,15 @@ export class Router {
   /** Throws on a repeated route or a misplaced `{`. */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
-      const [, path, id, version] = /^(\/[^{]*?)((?<=\/)\{id\}(\/\{version\})?)?$/.exec(route.path) ?? []
-      if (path === undefined) throw new Error(`${route.path}: only its end may be {id}, or {id}/{version}`)
+      const [, path, id, version] =
+        /^(\/[^{]*?)((?<=\/)\{id\}(\/\{version\})?)?$/.exec(route.path) ?? []
+      if (path === undefined)
+        throw new Error(`${route.path}: only its end may be {id}, or {id}/{version}`)
       const ofId = version === undefined ? this.#beforeId : this.#beforeVersion
       const table = id === undefined ? this.#whole : ofId
       const methods = table.get(path) ?? new Map<string, Route>()
-      if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} was added before`)
+      if (methods.has(route.method))
+        throw new Error(`${route.method} ${route.path} was added before`)
       table.set(path, methods.set(route.method, route))
     }
   }
@@ -113,7 +127,11 @@ export class Router {
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
     if (route !== undefined) return { route, id, version }
     const isNeverShared = [...methods.values()].some(one => one.isNeverShared)
-    return { route, allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'], isNeverShared }
+    return {
+      route,
+      allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'],
+      isNeverShared
+    }
   }
 }
 

@@ -14,22 +14,38 @@ export interface Certificate {
 
 /** Authenticated encryption and forward secrecy only. */
 const CIPHERS = [
-  'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256',
-  'ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305'
 ]
-const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS.join(':'), handshakeTimeout: HEADERS_TIMEOUT_MS } as const
+const TLS = {
+  minVersion: 'TLSv1.2',
+  ciphers: CIPHERS.join(':'),
+  handshakeTimeout: HEADERS_TIMEOUT_MS
+} as const
 
-/** Throws `certificate-invalid`. A later certificate that is invalid is reported, and the old one stays. */
+/**
+ * Throws `certificate-invalid`. A later certificate that is invalid is reported, and the old one
+ * stays.
+ */
 export function secureServer(
-  options: ServerOptions, read: () => Certificate, log?: { info(line: string): void, warn(line: string): void }
+  options: ServerOptions,
+  read: () => Certificate,
+  log?: { info(line: string): void; warn(line: string): void }
 ): Server {
   let seen = read()
   let fault = ''
   const server = serverWith(options, seen)
   const warnOfEnd = (): void => {
     const end = new Date(endOf(seen.cert))
-    if (end.getTime() <= Date.now()) log?.warn(`the certificate in TLS_CERT has ended on ${end.toISOString()}`)
+    if (end.getTime() <= Date.now())
+      log?.warn(`the certificate in TLS_CERT has ended on ${end.toISOString()}`)
   }
   warnOfEnd()
   const look = (): void => {
@@ -52,26 +68,36 @@ export function secureServer(
     }
   }
   let timer: NodeJS.Timeout | undefined
-  server.on('listening', () => { timer = setInterval(look, TLS_CHECK_MS).unref() })
+  server.on('listening', () => {
+    timer = setInterval(look, TLS_CHECK_MS).unref()
+  })
   return server.on('close', () => clearInterval(timer))
 }
 
-function serverWith(options: ServerOptions, certificate: Certificate): ReturnType<typeof createServer> {
+function serverWith(
+  options: ServerOptions,
+  certificate: Certificate
+): ReturnType<typeof createServer> {
   try {
     assertFit(certificate)
     return createServer({ ...options, ...certificate, ...TLS })
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('certificate-invalid', `TLS_CERT or TLS_KEY: ${systemCode(error)}`, { cause: error })
+    throw new Failure('certificate-invalid', `TLS_CERT or TLS_KEY: ${systemCode(error)}`, {
+      cause: error
+    })
   }
 }
 
 /** When a certificate ends, in milliseconds since 1970. Throws if it is none. */
-export function endOf(cert: Buffer): number { return Date.parse(new X509Certificate(cert).validTo) }
+export function endOf(cert: Buffer): number {
+  return Date.parse(new X509Certificate(cert).validTo)
+}
 
 function assertFit({ cert, key }: Certificate): void {
   const [certText, keyText] = [cert, key].map(bytes => bytes.toString('latin1')) as [string, string]
-  const fault = pemFault('TLS_CERT', certText, 'CERTIFICATE', 'x509') ??
+  const fault =
+    pemFault('TLS_CERT', certText, 'CERTIFICATE', 'x509') ??
     pemFault('TLS_KEY', keyText, 'PRIVATE KEY', 'pkey')
   if (fault !== undefined) throw new Failure('certificate-invalid', fault)
   if (/^(-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED)/m.test(keyText)) {
@@ -83,11 +109,19 @@ function assertFit({ cert, key }: Certificate): void {
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
 }
 
-function pemFault(setting: string, text: string, label: string, command: string): string | undefined {
+function pemFault(
+  setting: string,
+  text: string,
+  label: string,
+  command: string
+): string | undefined {
   if (text.includes(`${label}-----`)) return undefined
   const other = /-----BEGIN ([A-Z ]+)-----/.exec(text)?.[1]
   const way = `openssl ${command} -inform DER -in FILE -out NEW makes PEM of it`
   if (text.trim() === '') return `${setting}: the file is empty`
-  if (other !== undefined) return `${setting}: the file holds a ${other.toLowerCase()}; are the two swapped?`
-  return text.startsWith('0') ? `${setting}: the file is DER; ${way}` : `${setting}: the file is not PEM`
+  if (other !== undefined)
+    return `${setting}: the file holds a ${other.toLowerCase()}; are the two swapped?`
+  return text.startsWith('0')
+    ? `${setting}: the file is DER; ${way}`
+    : `${setting}: the file is not PEM`
 }

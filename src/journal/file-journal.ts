@@ -1,18 +1,39 @@
 /**
- * The journal in a file, opened with `O_APPEND|O_DSYNC`: a write that has returned is on the device.
+ * The journal in a file, opened with `O_APPEND|O_DSYNC`: a write that has returned is on the
+ * device.
  *
- * A failed write is cut back. If that fails, or the error is not a lack of room, nobody knows what the device holds,
- * and a later sync may falsely succeed (fsyncgate). Then the journal fails: it takes no writes until a restart has
- * written its end again.
+ * A failed write is cut back. If that fails, or the error is not a lack of room, nobody knows what
+ * the device holds, and a later sync may falsely succeed (fsyncgate). Then the journal fails: it
+ * takes no writes until a restart has written its end again.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
-import { BLOCK_BYTES, MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import {
-  isFull, isSameFile, piecesOf, trySync, withFile, type Descriptor, type Files, type FileStat
+  BLOCK_BYTES,
+  MAX_COMMIT_BYTES,
+  MAX_COMMIT_RECORDS,
+  MAX_EVENT_BYTES,
+  READ_CHUNK_BYTES
+} from '../limits.ts'
+import {
+  isFull,
+  isSameFile,
+  piecesOf,
+  trySync,
+  withFile,
+  type Descriptor,
+  type Files,
+  type FileStat
 } from './files.ts'
 import type {
-  Apply, DurableJournal, EncodedEvent, End, JournalLocation, JournalOptions, JournalRecord, Status
+  Apply,
+  DurableJournal,
+  EncodedEvent,
+  End,
+  JournalLocation,
+  JournalOptions,
+  JournalRecord,
+  Status
 } from './journal.ts'
 import { tagKeyOf, watchKeys, type Keyring } from './keys.ts'
 import { isoTime, nonces, sealBatch } from './line.ts'
@@ -66,7 +87,11 @@ export class FileJournal implements DurableJournal {
   #fullSince: number | undefined
   #isWriting = false
 
-  constructor(options: FolderOptions, apply: Apply, { path, isNew, end, keys, usedKeys, fault }: Found) {
+  constructor(
+    options: FolderOptions,
+    apply: Apply,
+    { path, isNew, end, keys, usedKeys, fault }: Found
+  ) {
     this.files = options.files
     this.path = path
     this.keyFile = options.keyFile
@@ -93,11 +118,13 @@ export class FileJournal implements DurableJournal {
     const { records, bytes, end } = this.#seal(events)
     const error = await this.#write(bytes)
     if (error !== undefined) throw this.#undo(error)
-    // The write counts only if the next start reads this file, and no new holder of the lock has read it before.
+    // The write counts only if the next start reads this file, and no new holder of the lock has
+    // read it before.
     const fault = this.#foreign(end.goodBytes)
     if (fault !== undefined) throw this.fail(fault)
     this.end = end
-    if (this.#fullSince !== undefined) this.#options.warn('the journal has room again, and takes changes')
+    if (this.#fullSince !== undefined)
+      this.#options.warn('the journal has room again, and takes changes')
     this.#fullSince = undefined
     try {
       for (const record of records) this.#apply(record)
@@ -108,13 +135,23 @@ export class FileJournal implements DurableJournal {
 
   /** The lines are freed before the write. */
   #seal(events: readonly EncodedEvent[]): {
-    readonly records: readonly JournalRecord[], readonly bytes: Buffer, readonly end: End
+    readonly records: readonly JournalRecord[]
+    readonly bytes: Buffer
+    readonly end: End
   } {
-    const { end: { records: seq, head: previous, goodBytes }, keys: { newest: key }, nonce } = this
+    const {
+      end: { records: seq, head: previous, goodBytes },
+      keys: { newest: key },
+      nonce
+    } = this
     const time = this.time()
     const { records, lines, head } = sealBatch(events, seq, previous, { time, key, nonce })
     const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1')
-    return { records, bytes, end: { records: seq + records.length, head, goodBytes: goodBytes + bytes.length, time } }
+    return {
+      records,
+      bytes,
+      end: { records: seq + records.length, head, goodBytes: goodBytes + bytes.length, time }
+    }
   }
 
   async #write(bytes: Buffer): Promise<Error | undefined> {
@@ -122,7 +159,8 @@ export class FileJournal implements DurableJournal {
     try {
       return await new Promise(resolve => {
         this.files.append(this.#descriptor, bytes, (error, written) =>
-          resolve(error ?? (written < bytes.length ? PARTIAL : undefined)))
+          resolve(error ?? (written < bytes.length ? PARTIAL : undefined))
+        )
       })
     } finally {
       this.#isWriting = false
@@ -134,13 +172,17 @@ export class FileJournal implements DurableJournal {
     const foreign = this.#foreign() // the file's end may be another's
     if (foreign !== undefined) return this.fail(`a write failed (${what}), and ${foreign}`)
     try {
-      withFile(this.files, this.files.openToOverwrite(this.path), file => cutBack(this.files, file, this.end.goodBytes))
+      withFile(this.files, this.files.openToOverwrite(this.path), file =>
+        cutBack(this.files, file, this.end.goodBytes)
+      )
     } catch (error) {
       return this.fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
     if (!isFull(error)) return this.fail(`the device reported an error: ${what}`)
     if (this.#fullSince === undefined) {
-      this.#options.warn(`a write to the journal found no room (${what}) and was cut back; changes fail until there is`)
+      this.#options.warn(
+        `a write to the journal found no room (${what}) and was cut back; changes fail until there is`
+      )
     }
     this.#fullSince ??= this.#options.wallMs()
     return new Failure('write-failed', what)
@@ -184,8 +226,11 @@ export class FileJournal implements DurableJournal {
     }
     if (stat === undefined) return `${this.path} was removed`
     if (!isSameFile(stat, this.#stat)) return `${this.path} was replaced`
-    if (bytes !== undefined && stat.size !== bytes) return `${this.path} was changed by another program`
-    return lock?.isHeld() === false ? `the socket of its lock, ${lock.socket}, was removed or replaced` : undefined
+    if (bytes !== undefined && stat.size !== bytes)
+      return `${this.path} was changed by another program`
+    return lock?.isHeld() === false
+      ? `the socket of its lock, ${lock.socket}, was removed or replaced`
+      : undefined
   }
 
   /** Nothing is sealed until the key file has all needed keys again. */
@@ -201,7 +246,9 @@ export class FileJournal implements DurableJournal {
     return this.areKeysGiven ? () => undefined : watchKeys(this.files, this.keyFile, this.usedKeys)
   }
 
-  time(): string { return isoTime(this.#options.wallMs()) }
+  time(): string {
+    return isoTime(this.#options.wallMs())
+  }
 
   location(): JournalLocation {
     return { path: this.path, keyFile: this.keyFile, bytes: this.end.goodBytes, isNew: this.#isNew }
@@ -213,7 +260,13 @@ export class FileJournal implements DurableJournal {
     const fault = this.fault()
     const keyFault = fault === undefined ? this.#lookAtKeys() : undefined
     const mayHeal = keyFault !== undefined
-    return { fault: fault ?? keyFault, ...mayHeal && { mayHeal }, fullSince: this.#fullSince, records, head }
+    return {
+      fault: fault ?? keyFault,
+      ...(mayHeal && { mayHeal }),
+      fullSince: this.#fullSince,
+      records,
+      head
+    }
   }
 
   /** The key file has them, durably; the newest seals from the next write on. */
@@ -223,18 +276,20 @@ export class FileJournal implements DurableJournal {
     this.#keyWatch = this.#watch()
   }
 
-  async close(): Promise<void> { this.files.close(this.#descriptor) }
+  async close(): Promise<void> {
+    this.files.close(this.#descriptor)
+  }
 }
 
 /**
- * Cuts a file durably to its good bytes. The part cut off is zeroed first: until the cut is durable, a power cut during
- * the next write would mix its sectors with old ones.
+ * Cuts a file durably to its good bytes. The part cut off is zeroed first: until the cut is
+ * durable, a power cut during the next write would mix its sectors with old ones.
  */
 export function cutBack(files: Files, file: Descriptor, goodBytes: number): void {
   const { size } = files.openStat(file)
   const blockEnd = Math.ceil(goodBytes / BLOCK_BYTES) * BLOCK_BYTES
-  // First the last block's rest: a tail that begins with zeros within a block is no record. If the good bytes end with
-  // a block, zeros would look like a lost block, and no old bytes share it.
+  // First the last block's rest: a tail that begins with zeros within a block is no record. If the
+  // good bytes end with a block, zeros would look like a lost block, and no old bytes share it.
   if (blockEnd > goodBytes) {
     for (let at = goodBytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
       writeAll(files, file, Buffer.alloc(Math.min(end, size) - at), at)
@@ -245,13 +300,15 @@ export function cutBack(files: Files, file: Descriptor, goodBytes: number): void
 }
 
 /**
- * Makes a file durable, and writes what is at `offset` and behind it again: a sync may succeed though the device lacks
- * cached bytes, if another process has seen the I/O error. If the runtime refuses to sync, at least the last block is
- * written again, which brings the file's length to the device.
+ * Makes a file durable, and writes what is at `offset` and behind it again: a sync may succeed
+ * though the device lacks cached bytes, if another process has seen the I/O error. If the runtime
+ * refuses to sync, at least the last block is written again, which brings the file's length to the
+ * device.
  */
 export function settle(files: Files, file: Descriptor, offset: number): void {
   const isSynced = trySync(() => files.syncOpen(file))
-  const lastBlock = Math.floor(Math.max(0, files.openStat(file).size - 1) / BLOCK_BYTES) * BLOCK_BYTES
+  const lastBlock =
+    Math.floor(Math.max(0, files.openStat(file).size - 1) / BLOCK_BYTES) * BLOCK_BYTES
   let at = isSynced ? offset : Math.min(offset, lastBlock)
   for (const piece of piecesOf(files, file, at)) {
     writeAll(files, file, piece, at)
@@ -260,5 +317,6 @@ export function settle(files: Files, file: Descriptor, offset: number): void {
 }
 
 function writeAll(files: Files, descriptor: Descriptor, bytes: Buffer, offset: number): void {
-  for (let at = 0; at < bytes.length;) at += files.writeAt(descriptor, bytes.subarray(at), offset + at)
+  for (let at = 0; at < bytes.length;)
+    at += files.writeAt(descriptor, bytes.subarray(at), offset + at)
 }

@@ -1,7 +1,25 @@
 /** Every contact with the disk, passed in so that tests can make calls fail. */
 import {
-  chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, lstatSync, mkdirSync,
-  openSync, readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  write,
+  writeSync,
   type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
@@ -9,7 +27,10 @@ import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
-export type FileStat = Pick<Stats, 'isFile' | 'dev' | 'ino' | 'nlink' | 'size' | 'uid' | 'gid' | 'mode' | 'ctimeMs'>
+export type FileStat = Pick<
+  Stats,
+  'isFile' | 'dev' | 'ino' | 'nlink' | 'size' | 'uid' | 'gid' | 'mode' | 'ctimeMs'
+>
 
 export function isSameFile(a: FileStat | undefined, b: FileStat | undefined): boolean {
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev
@@ -22,13 +43,16 @@ const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRON
 /** The real disk. Calls throw, or give their callback, the system's error with its `code`. */
 export const disk = {
   /** Mode 0700, with its parents. */
-  makeFolder: (path: string): void => { if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 }) },
+  makeFolder: (path: string): void => {
+    if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 })
+  },
   list: (folder: string): string[] => readdirSync(folder),
   /** Follows links; undefined if nothing is there. */
   stat: (path: string): FileStat | undefined => statSync(path, { throwIfNoEntry: false }),
-  isLink: (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true,
+  isLink: (path: string): boolean =>
+    lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true,
   /** Without links; unchanged if nothing is there. */
-  real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
+  real: (path: string): string => (existsSync(path) ? realpathSync(path) : path),
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
   read: (path: string): Buffer => withFile(disk, openToRead(path), file => readFileSync(file)),
   openToRead: (path: string): Descriptor => openToRead(path),
@@ -38,12 +62,16 @@ export const disk = {
   /** Each write is durable. */
   openToAppend: (path: string): Descriptor => openSync(path, O_WRONLY | O_APPEND | O_DSYNC),
   /** For a new file, mode 0600; EEXIST if the name is taken. */
-  createToAppend: (path: string): Descriptor => openSync(path, O_WRONLY | O_APPEND | O_DSYNC | O_CREAT | O_EXCL, 0o600),
+  createToAppend: (path: string): Descriptor =>
+    openSync(path, O_WRONLY | O_APPEND | O_DSYNC | O_CREAT | O_EXCL, 0o600),
   /** Writes are durable. */
   openToOverwrite: (path: string): Descriptor => openSync(path, O_RDWR | O_DSYNC),
   /** Gives the bytes written, maybe fewer, as the next two do. */
-  append: (descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void =>
-    write(descriptor, bytes, 0, bytes.length, null, done),
+  append: (
+    descriptor: Descriptor,
+    bytes: Buffer,
+    done: (error: Error | null, written: number) => void
+  ): void => write(descriptor, bytes, 0, bytes.length, null, done),
   appendSync: (descriptor: Descriptor, bytes: Buffer): number => writeSync(descriptor, bytes),
   writeAt: (descriptor: Descriptor, bytes: Buffer, offset: number): number =>
     writeSync(descriptor, bytes, 0, bytes.length, offset),
@@ -72,11 +100,15 @@ export function workingFolder(): string | undefined {
 }
 
 /** There is no room, which may change. */
-export function isFull(error: unknown): boolean { return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) }
+export function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error))
+}
 
 const FORBIDDEN: readonly string[] = ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED']
 
-export function isForbidden(error: unknown): boolean { return FORBIDDEN.includes(systemCode(error)) }
+export function isForbidden(error: unknown): boolean {
+  return FORBIDDEN.includes(systemCode(error))
+}
 
 export const WITHOUT_SYNC: readonly string[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
@@ -91,7 +123,11 @@ export function trySync(sync: () => void): boolean {
   }
 }
 
-export function withFile<T>(files: Pick<Files, 'close'>, file: Descriptor, act: (file: Descriptor) => T): T {
+export function withFile<T>(
+  files: Pick<Files, 'close'>,
+  file: Descriptor,
+  act: (file: Descriptor) => T
+): T {
   try {
     return act(file)
   } finally {
@@ -107,7 +143,9 @@ export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): 
 export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>): void {
   const descriptor = files.createToAppend(path)
   try {
-    withFile(files, descriptor, file => { for (const piece of pieces) appendAll(files, file, piece) })
+    withFile(files, descriptor, file => {
+      for (const piece of pieces) appendAll(files, file, piece)
+    })
   } catch (error) {
     files.remove(path)
     throw error
@@ -115,8 +153,11 @@ export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>)
 }
 
 /** A piece is valid until the next. */
-export function * piecesOf(
-  files: Files, descriptor: Descriptor, start: number, end: number = Infinity
+export function* piecesOf(
+  files: Files,
+  descriptor: Descriptor,
+  start: number,
+  end: number = Infinity
 ): Generator<Buffer, void, void> {
   const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
   for (let at = start; at < end;) {
@@ -128,9 +169,12 @@ export function * piecesOf(
 }
 
 /** Does not wait for a pipe's writer; reading at an offset fails instead. */
-function openToRead(path: string): Descriptor { return openSync(path, O_RDONLY | O_NONBLOCK) }
+function openToRead(path: string): Descriptor {
+  return openSync(path, O_RDONLY | O_NONBLOCK)
+}
 
-const APPEND_ONLY = 'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
+const APPEND_ONLY =
+  'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
 
 export function fileFault(files: Files, error: unknown, path: string): string {
   // The permission model says `resource`.
@@ -145,7 +189,9 @@ export function fileFault(files: Files, error: unknown, path: string): string {
     if (owner === undefined) return what
     const folder = dirname(named)
     const isOfAnother = (files.stat(folder)?.uid ?? owner) !== owner
-    const how = isOfAnother ? `: as root, chown --reference=${folder} ${named} gives it to the owner of the folder` : ''
+    const how = isOfAnother
+      ? `: as root, chown --reference=${folder} ${named} gives it to the owner of the folder`
+      : ''
     return `${what}; it belongs to user ${owner}${how}`
   } catch {
     return what

@@ -4,7 +4,16 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import { cutBack, FileJournal, settle, type FolderOptions } from './file-journal.ts'
 import {
-  fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, withFile, writeWhole, type Descriptor, type Files
+  fileFault,
+  isForbidden,
+  isFull,
+  isSameFile,
+  piecesOf,
+  trySync,
+  withFile,
+  writeWhole,
+  type Descriptor,
+  type Files
 } from './files.ts'
 import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
 import { KEY_BYTES, keyMissing, keyring, readKeyFile, type Keyring } from './keys.ts'
@@ -15,27 +24,42 @@ import { readJournal, type Recovered } from './recover.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 
-export function locationOf(settings: { readonly dataDir: string, readonly keyFile: string | undefined }): {
-  readonly folder: string, readonly path: string, readonly keyFile: string
+export function locationOf(settings: {
+  readonly dataDir: string
+  readonly keyFile: string | undefined
+}): {
+  readonly folder: string
+  readonly path: string
+  readonly keyFile: string
 } {
   const folder = resolve(settings.dataDir)
-  return { folder, path: join(folder, JOURNAL_FILE), keyFile: resolve(settings.keyFile ?? join(folder, 'journal.key')) }
+  return {
+    folder,
+    path: join(folder, JOURNAL_FILE),
+    keyFile: resolve(settings.keyFile ?? join(folder, 'journal.key'))
+  }
 }
 
-/** `open` opens a part's journal instead. Rejects with `folder-held` or as `openJournalFile`, holding nothing. */
+/**
+ * `open` opens a part's journal instead. Rejects with `folder-held` or as `openJournalFile`,
+ * holding nothing.
+ */
 export async function openFolder(
-  options: FolderOptions, apply: Apply, open?: () => Promise<DurableJournal>
-): Promise<{ readonly journal: DurableJournal, readonly lock: Lock }> {
+  options: FolderOptions,
+  apply: Apply,
+  open?: () => Promise<DurableJournal>
+): Promise<{ readonly journal: DurableJournal; readonly lock: Lock }> {
   const { files, folder, mustExist = false, mayCreate = false } = options
   try {
     const mustBeThere = mustExist && !mayCreate && open === undefined
-    if (mustBeThere && files.stat(folder) === undefined) throw missing(options, join(folder, JOURNAL_FILE))
+    if (mustBeThere && files.stat(folder) === undefined)
+      throw missing(options, join(folder, JOURNAL_FILE))
   } catch (error) {
     throw unusable(files, error, folder)
   }
   const lock = await lockFolder(files, folder)
   try {
-    return { journal: await open?.() ?? openJournalFile({ ...options, lock }, apply), lock }
+    return { journal: (await open?.()) ?? openJournalFile({ ...options, lock }, apply), lock }
   } catch (error) {
     await lock.release().catch(() => {}) // the first error says more
     throw error
@@ -43,8 +67,8 @@ export async function openFolder(
 }
 
 /**
- * Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`, `key-unwritable`, `journal-damaged`,
- * `journal-newer` or, perhaps after changes, `folder-unusable`.
+ * Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`, `key-unwritable`,
+ * `journal-damaged`, `journal-newer` or, perhaps after changes, `folder-unusable`.
  */
 export function openJournalFile(options: FolderOptions, apply: Apply): FileJournal {
   const path = join(options.folder, JOURNAL_FILE)
@@ -57,7 +81,9 @@ export function openJournalFile(options: FolderOptions, apply: Apply): FileJourn
 
 function unusable(files: Files, error: unknown, path: string): Failure {
   if (error instanceof Failure) return error
-  const why = isFull(error) ? ': there is no room for what this start has to write; make some, and start again' : ''
+  const why = isFull(error)
+    ? ': there is no room for what this start has to write; make some, and start again'
+    : ''
   return new Failure('folder-unusable', `${fileFault(files, error, path)}${why}`, { cause: error })
 }
 
@@ -65,7 +91,9 @@ function unusable(files: Files, error: unknown, path: string): Failure {
 function withRescued({ files, folder }: FolderOptions, error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'journal-damaged') return error
   const left = rescuedLeft(files, folder)
-  return left === undefined ? error : new Failure(error.code, `${error.detail}; ${left}`, { cause: error })
+  return left === undefined
+    ? error
+    : new Failure(error.code, `${error.detail}; ${left}`, { cause: error })
 }
 
 function openJournal(options: FolderOptions, path: string, apply: Apply): FileJournal {
@@ -88,18 +116,37 @@ function openJournal(options: FolderOptions, path: string, apply: Apply): FileJo
   for (const file of [...keyFiles, path]) keepPrivate(options, file, 0o600)
   // A fresh copy may be in the system's cache only.
   for (const file of keyFiles) trySync(() => files.sync(file))
-  for (const folder of new Set([...keyFiles.map(file => files.real(file)), path].map(file => dirname(file)))) {
+  for (const folder of new Set(
+    [...keyFiles.map(file => files.real(file)), path].map(file => dirname(file))
+  )) {
     if (trySync(() => files.sync(folder)) || !isNew) continue
-    warn(`the new files' names in ${folder} could not be made durable; ` +
-      'a crash of the machine within the next seconds could undo them')
+    warn(
+      `the new files' names in ${folder} could not be made durable; ` +
+        'a crash of the machine within the next seconds could undo them'
+    )
   }
-  const fault = withFile(files, files.openToOverwrite(path), file => settleEnd(options, path, file, read))
-  return new FileJournal(options, apply, { path, isNew, end: read, keys, usedKeys: read.keyNames, fault })
+  const fault = withFile(files, files.openToOverwrite(path), file =>
+    settleEnd(options, path, file, read)
+  )
+  return new FileJournal(options, apply, {
+    path,
+    isNew,
+    end: read,
+    keys,
+    usedKeys: read.keyNames,
+    fault
+  })
 }
 
-/** Leaves whole lines alone in the file, the last write durable. Gives the fault that prevents writes. */
+/**
+ * Leaves whole lines alone in the file, the last write durable. Gives the fault that prevents
+ * writes.
+ */
 function settleEnd(
-  options: FolderOptions, path: string, file: Descriptor, { goodBytes, tornBytes, lastWriteBytes }: Recovered
+  options: FolderOptions,
+  path: string,
+  file: Descriptor,
+  { goodBytes, tornBytes, lastWriteBytes }: Recovered
 ): string | undefined {
   const { files, lock, warn } = options
   const moved = tornBytes === 0 ? undefined : copyTail(options, path, file, goodBytes, tornBytes)
@@ -125,7 +172,11 @@ function settleEnd(
 
 /** Copies a torn tail to a file of its own. Gives what is to be said once it is cut off. */
 function copyTail(
-  { files, folder, wallMs }: FolderOptions, path: string, file: Descriptor, goodBytes: number, tornBytes: number
+  { files, folder, wallMs }: FolderOptions,
+  path: string,
+  file: Descriptor,
+  goodBytes: number,
+  tornBytes: number
 ): string {
   const copy = `${path}.torn-${isoTime(wallMs())}`
   const what = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
@@ -137,30 +188,39 @@ function copyTail(
     throw new Failure('folder-unusable', why, { cause: error })
   }
   const isNamed = trySync(() => files.sync(folder))
-  const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
+  const doubt = isNamed
+    ? ''
+    : '; a crash of the machine within the next seconds could undo the name of that file'
   return `the journal ended in ${what}; they were moved to ${copy}${doubt}`
 }
 
 /**
- * The second name left by a killed compaction or restore. Throws `folder-unusable` for links, devices and other second
- * names, which other processes may use.
+ * The second name left by a killed compaction or restore. Throws `folder-unusable` for links,
+ * devices and other second names, which other processes may use.
  */
 export function secondName(files: Files, path: string): string | undefined {
   const refused = (what: string): Failure =>
-    new Failure('folder-unusable', `${path} ${what}; put the file itself there: DATA_DIR names its folder`)
+    new Failure(
+      'folder-unusable',
+      `${path} ${what}; put the file itself there: DATA_DIR names its folder`
+    )
   if (files.isLink(path)) throw refused('is a link')
   const stat = files.stat(path)
   if (stat === undefined) return undefined
   if (!stat.isFile()) throw refused('is no regular file')
   if (stat.nlink === 1) return undefined
-  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(name))
-    .find(name => isSameFile(files.stat(name), stat))
-  if (second === undefined || stat.nlink > 2) throw refused('is a hard link, and its other name may be used elsewhere')
+  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(name)).find(name =>
+    isSameFile(files.stat(name), stat)
+  )
+  if (second === undefined || stat.nlink > 2)
+    throw refused('is a hard link, and its other name may be used elsewhere')
   return second
 }
 
 /** Compactions of earlier versions gave their archives names that begin with `journal-`. */
-export function isArchive(name: string): boolean { return /^(archive|journal)-\d+-\d+\.jsonl$/.test(name) }
+export function isArchive(name: string): boolean {
+  return /^(archive|journal)-\d+-\d+\.jsonl$/.test(name)
+}
 
 export function isPartOf(path: string, name: string): boolean {
   const start = `${basename(path)}.`
@@ -168,7 +228,10 @@ export function isPartOf(path: string, name: string): boolean {
 }
 
 function namesIn(files: Files, path: string, fits: (name: string) => boolean): readonly string[] {
-  return files.list(dirname(path)).filter(fits).map(name => join(dirname(path), name))
+  return files
+    .list(dirname(path))
+    .filter(fits)
+    .map(name => join(dirname(path), name))
 }
 
 /** Other users' folders stay as they are. */
@@ -192,11 +255,21 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
 }
 
 /**
- * The first record lies in `journal.jsonl.0.part` before the key gets its name: so a key without a journal means that
- * the journal is lost, unless the part shows a killed first start.
+ * The first record lies in `journal.jsonl.0.part` before the key gets its name: so a key without a
+ * journal means that the journal is lost, unless the part shows a killed first start.
  */
 function beginJournal(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
-  const { files, folder, keyFile, keys: given, mustExist = false, mayCreate = false, random, wallMs, warn } = options
+  const {
+    files,
+    folder,
+    keyFile,
+    keys: given,
+    mustExist = false,
+    mayCreate = false,
+    random,
+    wallMs,
+    warn
+  } = options
   const part = `${path}.0.part`
   const isEmptyFile = files.stat(path) !== undefined
   if (isEmptyFile && found === undefined) throw keyMissing(path, keyFile)
@@ -205,7 +278,8 @@ function beginJournal(options: FolderOptions, path: string, found: Keyring | und
   if (statesLeft(files, folder) !== undefined) throw missing(options, path)
   if (!mayCreate) {
     if (mustExist) throw missing(options, path)
-    if (found !== undefined && !isKeyElsewhere && !isKilledStart) throw missing(options, path, keyFile)
+    if (found !== undefined && !isKeyElsewhere && !isKilledStart)
+      throw missing(options, path, keyFile)
     const what = isEmptyFile ? 'is empty' : 'does not exist'
     const isKeyAlone = given === undefined && found !== undefined && isKeyElsewhere
     if (isKeyAlone) warn(`${path} ${what}, though its key does; starting a new journal`)
@@ -223,7 +297,9 @@ function beginJournal(options: FolderOptions, path: string, found: Keyring | und
   } catch (error) {
     if (files.stat(keyFile) === undefined) files.remove(part) // else the next start uses it
     if (isFull(error)) throw error
-    throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
+    throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, {
+      cause: error
+    })
   }
   files.rename(part, path)
   return keys
@@ -250,7 +326,10 @@ function missing({ files, folder }: FolderOptions, path: string, besideKey?: str
 /** What to do if a folder has no journal. */
 function wayToJournal(files: Files, folder: string): string {
   const left = statesLeft(files, folder)
-  if (left !== undefined) return `${left}; if you want a new, empty store, move all such files away first`
-  return 'if entries were stored there, restore a backup (the operator\'s command journal restore); if nothing ' +
-    'was, or you want a new, empty store, run the operator\'s command init'
+  if (left !== undefined)
+    return `${left}; if you want a new, empty store, move all such files away first`
+  return (
+    "if entries were stored there, restore a backup (the operator's command journal restore); if nothing " +
+    "was, or you want a new, empty store, run the operator's command init"
+  )
 }

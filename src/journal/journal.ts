@@ -1,6 +1,6 @@
 /**
- * A journal as the store sees it: events in order, each durable and applied before `append` resolves. `JOURNAL=memory`
- * is here.
+ * A journal as the store sees it: events in order, each durable and applied before `append`
+ * resolves. `JOURNAL=memory` is here.
  */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
@@ -84,19 +84,21 @@ export interface Journal {
   readonly maxBytes: number
   readonly maxEventBytes: number
   /**
-   * 32 bytes in hexadecimal, the same for all sharers and after a rotation. Before the first record of a shared journal
-   * it may change: then there is no entry that has a tag.
+   * 32 bytes in hexadecimal, the same for all sharers and after a rotation. Before the first record
+   * of a shared journal it may change: then there is no entry that has a tag.
    */
   readonly tagKey: string
   /**
-   * Makes the events of `decide` durable and applies them. If others wrote first, applies their records and calls
-   * `decide` again; its earlier events are never recorded. Call it only when no other call is under way. Rejects with
-   * `write-failed` or `journal-refused` for this batch alone, or a failure that the next batch would meet.
+   * Makes the events of `decide` durable and applies them. If others wrote first, applies their
+   * records and calls `decide` again; its earlier events are never recorded. Call it only when no
+   * other call is under way. Rejects with `write-failed` or `journal-refused` for this batch alone,
+   * or a failure that the next batch would meet.
    */
   append(decide: () => readonly EncodedEvent[]): Promise<void>
   /**
-   * For a shared journal: resolves once all records acknowledged before are applied; at once if stale reads are
-   * allowed, unless `mustBeNewest`. Rejects with `journal-unreachable` or `journal-failed`.
+   * For a shared journal: resolves once all records acknowledged before are applied; at once if
+   * stale reads are allowed, unless `mustBeNewest`. Rejects with `journal-unreachable` or
+   * `journal-failed`.
    */
   readonly catchUp?: (mustBeNewest?: boolean) => Promise<void>
   status(): Status
@@ -109,7 +111,7 @@ export interface DurableJournal extends Journal {
   readonly keys?: Keyring
   location(): JournalLocation
   /** For a shared journal: makes a key, or has all seal with it. */
-  rotateKey?(): Promise<{ readonly key: string, readonly seals: boolean }>
+  rotateKey?(): Promise<{ readonly key: string; readonly seals: boolean }>
 }
 
 export interface End {
@@ -126,7 +128,9 @@ const TAG_KEY_BYTES = 32
 export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
   let records = 0
   return {
-    maxRecords: MAX_COMMIT_RECORDS, maxBytes: MAX_COMMIT_BYTES, maxEventBytes: MAX_EVENT_BYTES,
+    maxRecords: MAX_COMMIT_RECORDS,
+    maxBytes: MAX_COMMIT_BYTES,
+    maxEventBytes: MAX_EVENT_BYTES,
     tagKey: randomBytes(TAG_KEY_BYTES).toString('hex'),
     append: async decide => {
       const time = new Date(wallMs()).toISOString()

@@ -1,6 +1,6 @@
 /**
- * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; the others keep old lines
- * readable.
+ * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; the
+ * others keep old lines readable.
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
@@ -27,7 +27,10 @@ export const KEY_BYTES = 32
 
 /** Of at least one key, the newest last. */
 export function keyring(secrets: readonly Uint8Array[]): Keyring {
-  const all = secrets.map(key => ({ name: hash('sha256', key, 'hex').slice(0, 8), secret: createSecretKey(key) }))
+  const all = secrets.map(key => ({
+    name: hash('sha256', key, 'hex').slice(0, 8),
+    secret: createSecretKey(key)
+  }))
   const newest = all.at(-1)
   if (newest === undefined) throw new Error('a keyring needs a key')
   const byName = new Map(all.map(key => [key.name, key]))
@@ -51,7 +54,10 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
   }
   const wrong = lines.findIndex(line => !/^[0-9a-f]{64}$/.test(line))
   if (wrong < 0) return keyring(lines.map(line => Buffer.from(line, 'hex')))
-  throw new Failure('key-invalid', `${path}, line ${wrong + 1}: a key is 64 hexadecimal digits in lower case`)
+  throw new Failure(
+    'key-invalid',
+    `${path}, line ${wrong + 1}: a key is 64 hexadecimal digits in lower case`
+  )
 }
 
 /** As `readKeyFile`, for the journal at `path`. Throws `key-missing` if there is none. */
@@ -65,15 +71,24 @@ export function keyMissing(path: string, keyFile: string): Failure {
   return new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
 }
 
-/** Gives a look at the file: why the next start would lack a key. Keys that sealed no line may leave the file. */
-export function watchKeys(files: Files, path: string, needed: ReadonlySet<string>): () => string | undefined {
+/**
+ * Gives a look at the file: why the next start would lack a key. Keys that sealed no line may leave
+ * the file.
+ */
+export function watchKeys(
+  files: Files,
+  path: string,
+  needed: ReadonlySet<string>
+): () => string | undefined {
   const faultOf = (found: Keyring | undefined): string | undefined => {
     const missing = [...needed].filter(name => found?.find(name) === undefined)
     const what = `${missing.length === 1 ? 'key' : 'the keys'} ${missing.join(', ')}`
-    return missing.length === 0 ? undefined : `${path} no longer holds ${what}; put back the file that does`
+    return missing.length === 0
+      ? undefined
+      : `${path} no longer holds ${what}; put back the file that does`
   }
   /** Undefined: the next look reads, whatever is there. */
-  let lastRead: { readonly stat: FileStat, readonly fault: string | undefined } | undefined
+  let lastRead: { readonly stat: FileStat; readonly fault: string | undefined } | undefined
   return () => {
     try {
       const stat = files.stat(path)

@@ -1,11 +1,13 @@
 /**
- * A line of the journal: one record, sealed by AES-256-GCM (NIST SP 800-38D) and chained by SHA-256; here in two lines:
+ * A line of the journal: one record, sealed by AES-256-GCM (NIST SP 800-38D) and chained by
+ * SHA-256; here in two lines:
  *
  * {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,
  * "key":"9f86d081","sealed":"…","hash":"…"}
  *
- * Each hash covers all lines before it, each seal the hash before it: without the key nobody can read, change, move,
- * insert or cut out a line unnoticed. Missing newest lines show only in a head noted elsewhere.
+ * Each hash covers all lines before it, each seal the hash before it: without the key nobody can
+ * read, change, move, insert or cut out a line unnoticed. Missing newest lines show only in a head
+ * noted elsewhere.
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
@@ -21,9 +23,11 @@ const TAG_BYTES = 16
 const STARTS_WRITE = 0x80
 
 // Named groups cost more than the match.
-const HEAD = new RegExp('^(\\{"seq":([1-9][0-9]{0,15})' +
-  ',"time":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
-  ',"type":"([a-z]+\\.[a-z]+)","by":(null|[1-9][0-9]{0,15}),"key":"([0-9a-f]{8})"),"sealed":"')
+const HEAD = new RegExp(
+  '^(\\{"seq":([1-9][0-9]{0,15})' +
+    ',"time":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
+    ',"type":"([a-z]+\\.[a-z]+)","by":(null|[1-9][0-9]{0,15}),"key":"([0-9a-f]{8})"),"sealed":"'
+)
 const TAIL = /^","hash":"[0-9a-f]{64}"\}$/
 const TAIL_BYTES = '","hash":""}'.length + 64
 
@@ -50,33 +54,46 @@ export function parseLine(text: string): Line | undefined {
   const base64 = text.slice(head[0].length, -TAIL_BYTES)
   const sealed = Buffer.from(base64, 'base64')
   // The decoder takes other spellings, too.
-  if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
+  if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64)
+    return undefined
   const [, sealedHead = '', seq, time = '', type = '', by, key = ''] = head
   return {
-    seq: Number(seq), time, type, by: by === 'null' ? null : Number(by), key, sealed,
-    hash: text.slice(-66, -2), sealedHead, text
+    seq: Number(seq),
+    time,
+    type,
+    by: by === 'null' ? null : Number(by),
+    key,
+    sealed,
+    hash: text.slice(-66, -2),
+    sealedHead,
+    text
   }
 }
 
 const LINE_FEED = 0x0a
 
 /** Where the lines are that are ended, from `start` to before `end`, without their line feeds. */
-export function * endedLines(
+export function* endedLines(
   text: string | Buffer
-): Generator<{ readonly start: number, readonly end: number }, void, void> {
+): Generator<{ readonly start: number; readonly end: number }, void, void> {
   const lineFeed = (from: number): number =>
     typeof text === 'string' ? text.indexOf('\n', from) : text.indexOf(LINE_FEED, from)
-  for (let start = 0, end = lineFeed(0); end >= 0; start = end + 1, end = lineFeed(start)) yield { start, end }
+  for (let start = 0, end = lineFeed(0); end >= 0; start = end + 1, end = lineFeed(start))
+    yield { start, end }
 }
 
-export function startsWrite(line: Line): boolean { return (line.sealed[0]! & STARTS_WRITE) !== 0 }
+export function startsWrite(line: Line): boolean {
+  return (line.sealed[0]! & STARTS_WRITE) !== 0
+}
 
 /** The hash that the line must have. */
 export function hashOf({ text }: Line, previousHash: string): string {
   return chainHash(previousHash, text.slice(0, 1 - TAIL_BYTES))
 }
 
-export function isChained(line: Line, previousHash: string): boolean { return line.hash === hashOf(line, previousHash) }
+export function isChained(line: Line, previousHash: string): boolean {
+  return line.hash === hashOf(line, previousHash)
+}
 
 /** Damage never makes a hash follow by chance: a newer version wrote it. */
 export function isOfNewerForm(text: string, previousHash: string): boolean {
@@ -99,7 +116,11 @@ type Unsealed = Pick<EncodedEvent, 'type' | 'by' | 'json'> & Pick<JournalRecord,
 
 /** `nonce`: 12 bytes, never used with this key. */
 export function sealLine(
-  { seq, time, type, by, json }: Unsealed, previousHash: string, key: Key, nonce: Buffer, startsWrite: boolean
+  { seq, time, type, by, json }: Unsealed,
+  previousHash: string,
+  key: Key,
+  nonce: Buffer,
+  startsWrite: boolean
 ): readonly [text: string, hash: string] {
   const sealedHead = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${key.name}"`
   nonce[0] = startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
@@ -115,13 +136,25 @@ export function sealLine(
 
 /** `seq` and `head`: of the record before. Lines come without their ends. */
 export function sealBatch(
-  events: readonly EncodedEvent[], seq: number, head: string,
-  { time, key, nonce }: { readonly time: string, readonly key: Key, readonly nonce: () => Buffer }
-): { readonly records: readonly JournalRecord[], readonly lines: readonly string[], readonly head: string } {
+  events: readonly EncodedEvent[],
+  seq: number,
+  head: string,
+  { time, key, nonce }: { readonly time: string; readonly key: Key; readonly nonce: () => Buffer }
+): {
+  readonly records: readonly JournalRecord[]
+  readonly lines: readonly string[]
+  readonly head: string
+} {
   const records: JournalRecord[] = []
   const lines: string[] = []
   for (const { type, by, data, json } of events) {
-    const [text, hash] = sealLine({ seq: ++seq, time, type, by, json }, head, key, nonce(), lines.length === 0)
+    const [text, hash] = sealLine(
+      { seq: ++seq, time, type, by, json },
+      head,
+      key,
+      nonce(),
+      lines.length === 0
+    )
     records.push({ seq, time, type, by, data })
     lines.push(text)
     head = hash

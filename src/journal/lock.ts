@@ -1,9 +1,10 @@
 /**
  * At most one process has a data folder: the one that listens on a Unix socket in it.
  *
- * A process makes its socket, then probes all others. If one answers, it withdraws; else the others are dead, and are
- * removed. Of two that start at once, the later probe finds the other: both may withdraw, then retry after different
- * times, but never both win. A socket gets its name only once it listens: without an answer it is dead, not slow.
+ * A process makes its socket, then probes all others. If one answers, it withdraws; else the others
+ * are dead, and are removed. Of two that start at once, the later probe finds the other: both may
+ * withdraw, then retry after different times, but never both win. A socket gets its name only once
+ * it listens: without an answer it is dead, not slow.
  *
  * Deleting the socket releases the lock, so it is checked before and after each write.
  */
@@ -33,13 +34,19 @@ const MAX_SOCKET_PATH_BYTES = 103
 
 /** Their processes may be dead. */
 export function heldSockets(files: Files, folder: string): string[] {
-  return files.list(folder).filter(name => HELD.test(name)).map(name => join(folder, name))
+  return files
+    .list(folder)
+    .filter(name => HELD.test(name))
+    .map(name => join(folder, name))
 }
 
 export function probe(path: string): Promise<boolean> {
   return new Promise(resolve => {
     const socket = createConnection(shortestPath(path))
-    socket.on('connect', () => { socket.destroy(); resolve(true) })
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
     // Only these two mean no listener; overload gives another error.
     socket.on('error', error => resolve(!['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))))
   })
@@ -51,15 +58,20 @@ export function shortestPath(path: string): string {
   const way = folder === undefined ? path : relative(folder, path)
   const found = way.length < path.length ? way : path
   if (Buffer.byteLength(found) <= MAX_SOCKET_PATH_BYTES) return found
-  throw new Failure('folder-unusable', `${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes, the most for a socket`)
+  throw new Failure(
+    'folder-unusable',
+    `${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes, the most for a socket`
+  )
 }
 
 /**
- * Makes the folder, mode 0700. Rejects with `folder-held`, naming the process, or `folder-unusable`. `random`: below
- * its argument.
+ * Makes the folder, mode 0700. Rejects with `folder-held`, naming the process, or
+ * `folder-unusable`. `random`: below its argument.
  */
 export async function lockFolder(
-  files: Files, folder: string, random: (below: number) => number = randomInt
+  files: Files,
+  folder: string,
+  random: (below: number) => number = randomInt
 ): Promise<Lock> {
   for (let tries = 1; ; tries++) {
     try {
@@ -81,8 +93,8 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
   const socket = join(folder, `held-${name}`)
   await deadSockets(files, folder) // `folder-held` says more than a failure to write
   const server = createServer(answerBusy)
-  // Otherwise node:http would ask for each body by itself. The part that takes bodies does so (100 Continue): if the
-  // connection ends before that, its client knows that nothing was done.
+  // Otherwise node:http would ask for each body by itself. The part that takes bodies does so (100
+  // Continue): if the connection ends before that, its client knows that nothing was done.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -114,8 +126,11 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
 async function deadSockets(files: Files, folder: string, own?: string): Promise<readonly string[]> {
   const others = heldSockets(files, folder).filter(other => other !== own)
   for (const other of others) {
-    if (!await probe(other)) continue
-    throw new Failure('folder-held', `${folder} belongs to process ${HELD.exec(basename(other))?.[1]}`)
+    if (!(await probe(other))) continue
+    throw new Failure(
+      'folder-held',
+      `${folder} belongs to process ${HELD.exec(basename(other))?.[1]}`
+    )
   }
   return others
 }
@@ -130,7 +145,8 @@ function isStill(files: Files, path: string, own: FileStat): boolean {
 
 function answerBusy(this: Server, _request: IncomingMessage, response: ServerResponse): void {
   if (this.listenerCount('request') > 1) return
-  response.writeHead(503, { 'Content-Type': 'application/json', Connection: 'close' })
+  response
+    .writeHead(503, { 'Content-Type': 'application/json', 'Connection': 'close' })
     .end('{"message":"the service opens or closes just now","status":503}')
 }
 

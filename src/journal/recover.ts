@@ -6,7 +6,14 @@ import { piecesOf, type Files } from './files.ts'
 import { REWRITTEN, WHOLE, type End, type JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
 import {
-  endedLines, FIRST_HASH, isChained, isOfNewerForm, openLine, parseLine, startsWrite, type Line
+  endedLines,
+  FIRST_HASH,
+  isChained,
+  isOfNewerForm,
+  openLine,
+  parseLine,
+  startsWrite,
+  type Line
 } from './line.ts'
 import { tornFault } from './torn.ts'
 
@@ -27,19 +34,25 @@ export interface ReadOptions {
 }
 
 const WAYS_ON = {
-  'journal-damaged': 'restore a backup, or save what can still be read with the operator\'s command journal salvage',
-  'journal-newer': 'nothing is damaged: run that version, or restore a backup that this one has made'
+  'journal-damaged':
+    "restore a backup, or save what can still be read with the operator's command journal salvage",
+  'journal-newer':
+    'nothing is damaged: run that version, or restore a backup that this one has made'
 }
 
 /** `text`: the line without its end. */
 export type OnLine = (record: JournalRecord, text: string) => void
 
 /**
- * Throws `journal-damaged` or `journal-newer`, naming line and byte, or `key-unknown`. An error of `onLine` counts as
- * damage, unless it is a `Failure` or the system's.
+ * Throws `journal-damaged` or `journal-newer`, naming line and byte, or `key-unknown`. An error of
+ * `onLine` counts as damage, unless it is a `Failure` or the system's.
  */
 export function readJournal(
-  files: Files, path: string, keys: KeyFinder, onLine: OnLine, options: ReadOptions = {}
+  files: Files,
+  path: string,
+  keys: KeyFinder,
+  onLine: OnLine,
+  options: ReadOptions = {}
 ): Recovered {
   const { onProgress = () => {}, endBytes = Infinity } = options
   const bytes = Math.min(endBytes, files.stat(path)?.size ?? 0)
@@ -55,8 +68,12 @@ export function readJournal(
 }
 
 /** Each step gives the state so far. */
-export function * readInSteps(
-  files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
+export function* readInSteps(
+  files: Files,
+  path: string,
+  keys: KeyFinder,
+  onLine: OnLine,
+  endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
   const { found, take, refuse, end } = reading(path, keys, onLine)
   const descriptor = files.openToRead(path)
@@ -77,8 +94,10 @@ export function * readInSteps(
       yield { ...found }
     }
     let tail = '' // a character for each byte
-    const tailEnd = unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
-    for (const piece of piecesOf(files, descriptor, found.goodBytes, tailEnd)) tail += piece.toString('latin1')
+    const tailEnd =
+      unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+    for (const piece of piecesOf(files, descriptor, found.goodBytes, tailEnd))
+      tail += piece.toString('latin1')
     end(tail)
     return { ...found, tornBytes: tail.length }
   } finally {
@@ -99,7 +118,13 @@ interface Reading {
 function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
   const keyNames = new Set<string>()
   const found = {
-    records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0, keyNames
+    records: 0,
+    head: FIRST_HASH,
+    goodBytes: 0,
+    time: null as string | null,
+    tornBytes: 0,
+    lastWriteBytes: 0,
+    keyNames
   }
   let isPart = false // written again, and still without `journal.whole`
   const refusal = (code: 'journal-damaged' | 'journal-newer', what: string): Failure => {
@@ -112,7 +137,8 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
       isPart = isStillPart(isPart, record)
       onLine(record, line.text)
     } catch (error) {
-      if (error instanceof Failure && error.code === 'journal-newer') throw refusal(error.code, error.detail)
+      if (error instanceof Failure && error.code === 'journal-newer')
+        throw refusal(error.code, error.detail)
       // The system's errors are no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
       throw refusal('journal-damaged', (error as Error).message)
@@ -124,10 +150,13 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
     found.goodBytes += line.text.length + 1
     keyNames.add(line.key)
   }
-  const refuse = (fault: string): never => { throw refusal('journal-damaged', fault) }
+  const refuse = (fault: string): never => {
+    throw refusal('journal-damaged', fault)
+  }
   const end = (tail: string): void => {
     const { head, goodBytes, records } = found
-    if (isPart) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
+    if (isPart)
+      throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
     if (tail === '') return
     const [line] = tail.split('\n', 1)
     if (line!.length < tail.length && isOfNewerForm(line!, head)) {
@@ -135,17 +164,27 @@ function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
     }
     const fault = tornFault(tail, goodBytes, records + 1)
     if (fault === undefined) return
-    throw refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+    throw refusal(
+      'journal-damaged',
+      `it is not a line of a journal, nor the rest of a torn write: ${fault}`
+    )
   }
   return { found, take, refuse, end }
 }
 
 /**
- * Lines whose hashes follow from each other. `bytes`: of them. They end before a line that is malformed or has `fault`.
- * All hashes before the first seal: that takes a start some four percent less time than one after the other.
+ * Lines whose hashes follow from each other. `bytes`: of them. They end before a line that is
+ * malformed or has `fault`. All hashes before the first seal: that takes a start some four percent
+ * less time than one after the other.
  */
-function linesOf(unread: Buffer, { records, head }: End): {
-  readonly lines: readonly Line[], readonly bytes: number, readonly isMalformed: boolean, readonly fault?: string
+function linesOf(
+  unread: Buffer,
+  { records, head }: End
+): {
+  readonly lines: readonly Line[]
+  readonly bytes: number
+  readonly isMalformed: boolean
+  readonly fault?: string
 } {
   const lines: Line[] = []
   let bytes = 0
@@ -163,12 +202,14 @@ function linesOf(unread: Buffer, { records, head }: End): {
 /** `seq` is the number that the line must have. */
 function chainFault(line: Line, seq: number, previousHash: string): string | undefined {
   if (line.seq !== seq) return `its seq is ${line.seq}`
-  return isChained(line, previousHash) ? undefined : 'its hash does not follow from the line before it'
+  return isChained(line, previousHash)
+    ? undefined
+    : 'its hash does not follow from the line before it'
 }
 
 /**
- * A journal that was written again got its name when it was whole: without `journal.whole` it is damaged, not torn.
- * Throws if the record does not fit.
+ * A journal that was written again got its name when it was whole: without `journal.whole` it is
+ * damaged, not torn. Throws if the record does not fit.
  */
 function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boolean {
   if (type === REWRITTEN) {
@@ -177,13 +218,18 @@ function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boole
   }
   if (type !== WHOLE) return isPart
   const { records } = data as { readonly records: number }
-  if (!isPart || records !== seq - 1) throw new Error(`it says that ${records} records come before it`)
+  if (!isPart || records !== seq - 1)
+    throw new Error(`it says that ${records} records come before it`)
   return false
 }
 
 /** `seq` is the number that the line must have. Throws what is wrong with it, or `key-unknown`. */
 export function verifyLine(
-  line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string
+  line: Line,
+  seq: number,
+  previousHash: string,
+  keys: KeyFinder,
+  path: string
 ): JournalRecord {
   const fault = chainFault(line, seq, previousHash)
   if (fault !== undefined) throw new Error(fault)
@@ -191,7 +237,12 @@ export function verifyLine(
 }
 
 /** Throws if the seal does not open, or `key-unknown`. */
-function openRecord(line: Line, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
+function openRecord(
+  line: Line,
+  previousHash: string,
+  keys: KeyFinder,
+  path: string
+): JournalRecord {
   const { seq, time, type, by, key: name } = line
   const key = keys.find(name)
   if (key === undefined) {

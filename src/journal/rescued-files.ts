@@ -8,7 +8,8 @@ import { parseLine, type Line } from './line.ts'
 /** What a stop after a failure has rescued. */
 const RESCUED = /^journal\.rescued-.*\.jsonl$/
 /** That, archives, and what the repair of an earlier version left. */
-const STATES = /^(journal\.rescued-.*\.jsonl|journal\.jsonl\.(replaced|repaired)-.*|(archive|journal)-\d+-\d+\.jsonl)$/
+const STATES =
+  /^(journal\.rescued-.*\.jsonl|journal\.jsonl\.(replaced|repaired)-.*|(archive|journal)-\d+-\d+\.jsonl)$/
 const MAX_NAMED = 3
 
 /** Names them with what their last lines say; undefined if there are none. */
@@ -23,20 +24,30 @@ export function rescuedLeft(files: Files, folder: string): string | undefined {
 
 function named(files: Files, folder: string, names: RegExp, what: string): string | undefined {
   if (files.stat(folder) === undefined) return undefined
-  const found = files.list(folder).filter(name => names.test(name)).map(name => join(folder, name))
-    .map(path => ({ path, line: lastLine(files, path) })).filter(({ line }) => line !== undefined)
+  const found = files
+    .list(folder)
+    .filter(name => names.test(name))
+    .map(name => join(folder, name))
+    .map(path => ({ path, line: lastLine(files, path) }))
+    .filter(({ line }) => line !== undefined)
     .sort((a, b) => b.line!.time.localeCompare(a.line!.time))
   const [first] = found
   if (first === undefined) return undefined
-  const shown = found.slice(0, MAX_NAMED)
-    .map(({ path, line }) => `${path} (${recordsUpTo(line!)}, the last of ${line!.time})`).join(', ')
+  const shown = found
+    .slice(0, MAX_NAMED)
+    .map(({ path, line }) => `${path} (${recordsUpTo(line!)}, the last of ${line!.time})`)
+    .join(', ')
   const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : ''
-  const how = found.length === 1 ? `take it back with the operator's command journal restore ${first.path}`
-    : 'look at them (journal verify FILE), and take one back with the operator\'s command journal restore FILE'
+  const how =
+    found.length === 1
+      ? `take it back with the operator's command journal restore ${first.path}`
+      : "look at them (journal verify FILE), and take one back with the operator's command journal restore FILE"
   return `${shown}${more} may hold ${what}: ${how}`
 }
 
-function recordsUpTo({ seq }: Line): string { return seq === 1 ? '1 record' : `${seq} records` }
+function recordsUpTo({ seq }: Line): string {
+  return seq === 1 ? '1 record' : `${seq} records`
+}
 
 /** Not verified. Undefined if the file has none. */
 function lastLine(files: Files, path: string): Line | undefined {

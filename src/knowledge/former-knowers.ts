@@ -1,9 +1,11 @@
 /**
- * Who knew a password that its entry has no more. If another entry has the same, they know its present password.
+ * Who knew a password that its entry has no more. If another entry has the same, they know its
+ * present password.
  *
- * They are kept for as long as an entry has the password. No change looks at all entries: each change of a password
- * looks at the next one. A round ends once all were looked at, and at least `LEAST_CHANGES` were made. If a password
- * was neither lost nor got by an entry in a whole round, and found at none, no entry has it: it is dropped.
+ * They are kept for as long as an entry has the password. No change looks at all entries: each
+ * change of a password looks at the next one. A round ends once all were looked at, and at least
+ * `LEAST_CHANGES` were made. If a password was neither lost nor got by an entry in a whole round,
+ * and found at none, no entry has it: it is dropped.
  */
 import { hash } from 'node:crypto'
 import type { Knower } from './knowledge.ts'
@@ -35,13 +37,17 @@ export class FormerKnowers {
   /** The entry that was looked at last. */
   #lookedAt = 0
 
-  constructor(entries: Passwords) { this.#entries = entries }
+  constructor(entries: Passwords) {
+    this.#entries = entries
+  }
 
-  get size(): number { return this.#current.size + this.#earlier.size }
+  get size(): number {
+    return this.#current.size + this.#earlier.size
+  }
 
-  * numbers(): Generator<number, void, void> {
-    yield * this.#current.keys()
-    yield * this.#earlier.keys()
+  *numbers(): Generator<number, void, void> {
+    yield* this.#current.keys()
+    yield* this.#earlier.keys()
   }
 
   of(number: number): ReadonlySet<Knower> {
@@ -50,7 +56,8 @@ export class FormerKnowers {
 
   /** An entry, whose password these know, is about to have another one, or none. */
   change(from: string, to: string | undefined, knowers: readonly Knower[]): void {
-    if (to !== undefined) this.#found(to) // this round may have looked at the entry already; at a new one it has not
+    // this round may have looked at the entry already; at a new one it has not
+    if (to !== undefined) this.#found(to)
     this.#keep(numberOf(from), knowers)
     this.#goOn()
   }
@@ -71,7 +78,9 @@ export class FormerKnowers {
     for (const [number, ...knowers] of rows) this.#keep(number, knowers)
   }
 
-  #found(password: string): void { if (this.#earlier.size > 0) this.#keep(numberOf(password)) }
+  #found(password: string): void {
+    if (this.#earlier.size > 0) this.#keep(numberOf(password))
+  }
 
   /** Until the end of the next round. */
   #keep(number: number, more: readonly Knower[] = []): void {

@@ -1,7 +1,10 @@
 /** Who knows which password, as commands of one write see it. */
 import type { Knower, Knowledge, KnowledgeTable, List, Recording, Tells } from './knowledge.ts'
 
-/** What is known after the earlier commands of a write; at worst it knows less, which costs a record. */
+/**
+ * What is known after the earlier commands of a write; at worst it knows less, which costs a
+ * record.
+ */
 export class KnowledgeDraft implements KnowledgeTable {
   readonly #knowledge: Knowledge
   /** By id, who set a password in this write. */
@@ -26,9 +29,13 @@ export class KnowledgeDraft implements KnowledgeTable {
 
   leaveLists(): void {}
 
-  changeLists(): void { this.#changes++ }
+  changeLists(): void {
+    this.#changes++
+  }
 
-  forget(id: number): void { this.set(id, undefined) }
+  forget(id: number): void {
+    this.set(id, undefined)
+  }
 
   tell(knower: Knower, tells: Tells): void {
     if (typeof tells === 'number') this.#tell(knower, tells)
@@ -36,7 +43,9 @@ export class KnowledgeDraft implements KnowledgeTable {
     else for (const id of tells) this.#tell(knower, id)
   }
 
-  record(what: 'begun' | 'ended' | 'gap'): void { if (what !== 'gap') this.recording = what }
+  record(what: 'begun' | 'ended' | 'gap'): void {
+    if (what !== 'gap') this.recording = what
+  }
 
   isKnown(knower: Knower, tells: Tells): boolean {
     if (typeof tells === 'number') return this.#knows(knower, tells)
@@ -57,4 +66,6 @@ export class KnowledgeDraft implements KnowledgeTable {
   }
 }
 
-function keyOf(knower: Knower, list: List): string { return JSON.stringify([knower, list]) }
+function keyOf(knower: Knower, list: List): string {
+  return JSON.stringify([knower, list])
+}

@@ -1,6 +1,7 @@
 /**
- * Who knows the present password of an entry: whoever set it, and whoever was answered with it since. A list is one
- * mark and not a bit for each entry: it tells the entries that were new to lists at or before its count of changes.
+ * Who knows the present password of an entry: whoever set it, and whoever was answered with it
+ * since. A list is one mark and not a bit for each entry: it tells the entries that were new to
+ * lists at or before its count of changes.
  */
 import { FormerKnowers, numberOf, type Passwords } from './former-knowers.ts'
 import { IdSet } from './id-set.ts'
@@ -20,16 +21,27 @@ export type Recording = 'begun' | 'ended' | undefined
 /** Stands for all whose reads were not recorded. */
 const UNRECORDED = ''
 
-export interface PasswordChange { readonly from: string, readonly to: string }
+export interface PasswordChange {
+  readonly from: string
+  readonly to: string
+}
 
-/** How events change what is known, each before it changes the entry; `Knowledge` and drafts of it. */
+/**
+ * How events change what is known, each before it changes the entry; `Knowledge` and drafts of it.
+ */
 export interface KnowledgeTable {
   readonly recording: Recording
-  /** An entry gets another password, and nobody knows it but who sets it. Without `change`, the entry is new. */
+  /**
+   * An entry gets another password, and nobody knows it but who sets it. Without `change`, the
+   * entry is new.
+   */
   set(id: number, by: Knower | undefined, change?: PasswordChange): void
   /** An entry is about to be deleted. Who knows it from a list goes on knowing it. */
   leaveLists(id: number): void
-  /** An entry is about to be restored or moved: it leaves its lists, and will be new to those that have it then. */
+  /**
+   * An entry is about to be restored or moved: it leaves its lists, and will be new to those that
+   * have it then.
+   */
   changeLists(id: number): void
   /** An entry loses its values; `former` is its password, if it had one. */
   forget(id: number, former?: string): void
@@ -65,7 +77,11 @@ export interface KeptKnower {
   readonly lists: readonly (readonly [name: string, at: number])[]
 }
 /** `bits` is base64. */
-export interface KeptPage { readonly place: number, readonly page: number, readonly bits: string }
+export interface KeptPage {
+  readonly place: number
+  readonly page: number
+  readonly bits: string
+}
 export type KeptChange = readonly [newAt: number, setBy: number]
 
 /** A group's name has no asterisk. */
@@ -96,7 +112,9 @@ export class Knowledge implements KnowledgeTable {
     this.former = new FormerKnowers(entries)
   }
 
-  get changes(): number { return this.#changes }
+  get changes(): number {
+    return this.#changes
+  }
 
   set(id: number, by: Knower | undefined, change?: PasswordChange): void {
     if (change !== undefined) this.#leave(id, change.from, change.to)
@@ -123,7 +141,8 @@ export class Knowledge implements KnowledgeTable {
     const known = this.#of(knower)
     this.tellings++
     if (typeof tells === 'number') known.told.add(tells)
-    else if ('list' in tells) for (const name of namesOf(tells.list)) known.lists.set(name, this.#changes)
+    else if ('list' in tells)
+      for (const name of namesOf(tells.list)) known.lists.set(name, this.#changes)
     else for (const id of tells) known.told.add(id)
   }
 
@@ -148,16 +167,24 @@ export class Knowledge implements KnowledgeTable {
   }
 
   /** Users by id, operators and the host. */
-  knowers(): Knower[] { return [...this.#knowers.keys()].filter(knower => knower !== UNRECORDED) }
+  knowers(): Knower[] {
+    return [...this.#knowers.keys()].filter(knower => knower !== UNRECORDED)
+  }
 
   /** Who knows an entry's password; whoever set it first. */
-  knowersOf(id: number): { readonly knower: Knower, readonly how: 'set' | 'read' }[] {
-    return this.knowers().filter(knower => this.knows(knower, id))
-      .map(knower => ({ knower, how: this.#of(knower).place === this.#setBy[id] ? 'set' as const : 'read' as const }))
+  knowersOf(id: number): { readonly knower: Knower; readonly how: 'set' | 'read' }[] {
+    return this.knowers()
+      .filter(knower => this.knows(knower, id))
+      .map(knower => ({
+        knower,
+        how: this.#of(knower).place === this.#setBy[id] ? ('set' as const) : ('read' as const)
+      }))
       .sort((a, b) => Number(b.how === 'set') - Number(a.how === 'set'))
   }
 
-  knowsAny(knower: Knower): boolean { return this.#newAt.some((_, id) => this.knows(knower, id)) }
+  knowsAny(knower: Knower): boolean {
+    return this.#newAt.some((_, id) => this.knows(knower, id))
+  }
 
   /** Who knew the password while another entry had it. */
   formerKnowers(password: string): Knower[] {
@@ -165,11 +192,12 @@ export class Knowledge implements KnowledgeTable {
   }
 
   /**
-   * If who read the entry's password before this time may be unknown: milliseconds since 1970. With its password, also
-   * if another entry had it.
+   * If who read the entry's password before this time may be unknown: milliseconds since 1970. With
+   * its password, also if another entry had it.
    */
   unrecordedBeforeMs(id: number, password?: string): number | undefined {
-    const isUnrecorded = this.knows(UNRECORDED, id) ||
+    const isUnrecorded =
+      this.knows(UNRECORDED, id) ||
       (password !== undefined && this.former.of(numberOf(password)).has(UNRECORDED))
     return isUnrecorded ? this.#unrecordedBeforeMs : undefined
   }
@@ -177,20 +205,24 @@ export class Knowledge implements KnowledgeTable {
   kept(): Kept {
     const ms = this.#unrecordedBeforeMs
     return {
-      changes: this.#changes, recent: this.#recent, recording: this.recording,
+      changes: this.#changes,
+      recent: this.#recent,
+      recording: this.recording,
       unrecordedBefore: ms === undefined ? undefined : new Date(ms).toISOString()
     }
   }
 
-  * keptKnowers(): Generator<KeptKnower, void, void> {
-    for (const [knower, { place, lists }] of this.#knowers) yield { place, knower, lists: [...lists] }
+  *keptKnowers(): Generator<KeptKnower, void, void> {
+    for (const [knower, { place, lists }] of this.#knowers)
+      yield { place, knower, lists: [...lists] }
   }
 
-  * keptPages(): Generator<KeptPage, void, void> {
-    for (const { place, told } of this.#knowers.values()) for (const page of told.kept()) yield { place, ...page }
+  *keptPages(): Generator<KeptPage, void, void> {
+    for (const { place, told } of this.#knowers.values())
+      for (const page of told.kept()) yield { place, ...page }
   }
 
-  * keptChanges(): Generator<KeptChange, void, void> {
+  *keptChanges(): Generator<KeptChange, void, void> {
     for (let id = 1; id < this.#newAt.length; id++) yield [this.#newAt[id]!, this.#setBy[id]!]
   }
 
@@ -199,8 +231,10 @@ export class Knowledge implements KnowledgeTable {
     this.#changes = changes
     this.#recent = [...recent]
     this.recording = recording
-    this.#unrecordedBeforeMs = unrecordedBefore === undefined ? undefined : Date.parse(unrecordedBefore)
-    for (let id = 1; id < this.#newAt.length; id++) if (this.#newAt[id]! > changes) this.#renewed(id)
+    this.#unrecordedBeforeMs =
+      unrecordedBefore === undefined ? undefined : Date.parse(unrecordedBefore)
+    for (let id = 1; id < this.#newAt.length; id++)
+      if (this.#newAt[id]! > changes) this.#renewed(id)
   }
 
   /** Comes first: entries count as new to these lists until their changes are restored. */
@@ -213,7 +247,8 @@ export class Knowledge implements KnowledgeTable {
       }
     }
     this.#changes += MAX_RECENT + 1
-    for (let id = 1; id < this.#newAt.length; id++) if (this.#newAt[id] !== 0) this.#newAt[id] = this.#changes
+    for (let id = 1; id < this.#newAt.length; id++)
+      if (this.#newAt[id] !== 0) this.#newAt[id] = this.#changes
   }
 
   /** Throws if a knower is missing. */
@@ -254,7 +289,11 @@ export class Knowledge implements KnowledgeTable {
   #leave(id: number, from: string, to: string | undefined): void {
     this.tellings++
     const knowers = [...this.#knowers].filter(([, known]) => this.#has(known, id))
-    this.former.change(from, to, knowers.map(([knower]) => knower))
+    this.former.change(
+      from,
+      to,
+      knowers.map(([knower]) => knower)
+    )
     for (const [, { told }] of knowers) told.delete(id)
   }
 
@@ -272,10 +311,13 @@ export class Knowledge implements KnowledgeTable {
     return wasIn(ACTIVE) || (group !== undefined && wasIn(group))
   }
 
-  /** One that has changed nothing or little since the knower's last list needs no look at its entries. */
+  /**
+   * One that has changed nothing or little since the knower's last list needs no look at its
+   * entries.
+   */
   #knowsList(known: Known, list: List): boolean {
     const { lists } = known
-    const wider = Math.max(lists.get(ALL) ?? 0, list === 'all' ? 0 : lists.get(ACTIVE) ?? 0)
+    const wider = Math.max(lists.get(ALL) ?? 0, list === 'all' ? 0 : (lists.get(ACTIVE) ?? 0))
     // The group that was told longest ago decides.
     const from = Math.min(...namesOf(list).map(name => Math.max(lists.get(name) ?? 0, wider)))
     if (this.#changes - from > MAX_RECENT) return false
@@ -288,7 +330,10 @@ export class Knowledge implements KnowledgeTable {
 
   #isIn(list: List, id: number): boolean {
     if (list === 'all') return this.#newAt[id] !== 0
-    return this.#entries.isActive(id) && (list === 'active' || list.includes(this.#entries.grupo(id) ?? ''))
+    return (
+      this.#entries.isActive(id) &&
+      (list === 'active' || list.includes(this.#entries.grupo(id) ?? ''))
+    )
   }
 }
 

@@ -7,14 +7,20 @@ const OUTSIDE_OF_NAMES = /[,@*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 /** As names are kept: trimmed, in Unicode's form NFC. Undefined if it cannot be a name. */
 export function groupName(given: string): string | undefined {
   const name = given.trim().normalize('NFC')
-  const isName = name !== '' && [...name].length <= MAX_GROUP_CHARACTERS && !OUTSIDE_OF_NAMES.test(name)
+  const isName =
+    name !== '' && [...name].length <= MAX_GROUP_CHARACTERS && !OUTSIDE_OF_NAMES.test(name)
   return isName ? name : undefined
 }
 
 /** Names that differ only in case are one. */
-function folded(name: string): string { return name.toUpperCase().toLowerCase() }
+function folded(name: string): string {
+  return name.toUpperCase().toLowerCase()
+}
 
-/** The names that a journal has, each with a small number; 0 stands for no group. `before` has further names. */
+/**
+ * The names that a journal has, each with a small number; 0 stands for no group. `before` has
+ * further names.
+ */
 export class GroupNames {
   readonly #before: GroupNames | undefined
   readonly #names: (string | undefined)[] = [undefined]
@@ -22,9 +28,13 @@ export class GroupNames {
   /** By folded name: the first of its spellings. */
   readonly #spellings = new Map<string, string>()
 
-  constructor(before?: GroupNames) { this.#before = before }
+  constructor(before?: GroupNames) {
+    this.#before = before
+  }
 
-  add(names: readonly string[] = []): void { for (const name of names) this.numberOf(name) }
+  add(names: readonly string[] = []): void {
+    for (const name of names) this.numberOf(name)
+  }
 
   /** Adds a new name. */
   numberOf(name: string | undefined): number {
@@ -37,7 +47,9 @@ export class GroupNames {
     return this.#names.push(name) - 1
   }
 
-  nameOf(number: number): string | undefined { return this.#names[number] }
+  nameOf(number: number): string | undefined {
+    return this.#names[number]
+  }
 
   /** A valid name as it was first spelled, or as it is given if it is new. */
   spelled(given: string): string {
@@ -46,5 +58,7 @@ export class GroupNames {
   }
 
   /** By a folded name. */
-  spellingOf(key: string): string | undefined { return this.#before?.spellingOf(key) ?? this.#spellings.get(key) }
+  spellingOf(key: string): string | undefined {
+    return this.#before?.spellingOf(key) ?? this.#spellings.get(key)
+  }
 }

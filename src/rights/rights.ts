@@ -24,19 +24,28 @@ export interface User {
   readonly step?: number | undefined
 }
 
-/** `hasNoPassword` or `isLocked` instead of a hash: older versions would take the user for a removed one. */
+/**
+ * `hasNoPassword` or `isLocked` instead of a hash: older versions would take the user for a removed
+ * one.
+ */
 export type KeptUser = Pick<
-  User, 'email' | 'name' | 'abilities' | 'groups' | 'factor' | 'step' | 'isLocked'
+  User,
+  'email' | 'name' | 'abilities' | 'groups' | 'factor' | 'step' | 'isLocked'
 > & {
   readonly passwordHash?: string | undefined
   readonly hasNoPassword?: true | undefined
 }
 
-export function loginBy(passwordHash: string | undefined): Pick<KeptUser, 'passwordHash' | 'hasNoPassword'> {
+export function loginBy(
+  passwordHash: string | undefined
+): Pick<KeptUser, 'passwordHash' | 'hasNoPassword'> {
   return passwordHash === undefined ? { hasNoPassword: true } : { passwordHash }
 }
 
-/** The token itself is kept nowhere. Each change of what it allows makes a new record: see `Session.token`. */
+/**
+ * The token itself is kept nowhere. Each change of what it allows makes a new record: see
+ * `Session.token`.
+ */
 export interface Token {
   readonly user: number
   readonly abilities: readonly string[]
@@ -61,12 +70,19 @@ export function isExpired({ expires }: Pick<Token, 'expires'>, wallMs: number): 
 
 const TOKEN_ID_DIGITS = 12
 
-export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
+export function tokenId(hash: string): string {
+  return hash.slice(0, TOKEN_ID_DIGITS)
+}
 
-/** The sender of a request, in the protected configuration, or the user for whom an embedder asks. */
+/**
+ * The sender of a request, in the protected configuration, or the user for whom an embedder asks.
+ */
 export interface Session {
   readonly user: number
-  /** The token's hash; empty for an embedder's, whose token is in no table and allows what its user may. */
+  /**
+   * The token's hash; empty for an embedder's, whose token is in no table and allows what its user
+   * may.
+   */
   readonly hash: string
   /** As of the request: a change is made only if the token still has this very record. */
   readonly token: Token
@@ -76,7 +92,13 @@ export interface Session {
 
 /** For an embedder, which has found out by itself who asks. */
 export function sessionFor({ id, abilities, groups }: User): Session {
-  return { user: id, hash: '', token: { user: id, abilities, groups, issued: '', expires: null }, abilities, groups }
+  return {
+    user: id,
+    hash: '',
+    token: { user: id, abilities, groups, issued: '', expires: null },
+    abilities,
+    groups
+  }
 }
 
 /** The process of an embedder, as one who asks without a session. */
@@ -86,13 +108,18 @@ export const ANY_ABILITY = '*'
 
 /** Readers of entries may read the list without secrets. */
 const INCLUDED: { readonly [ability: string]: string } = {
-  'entry:list': 'password:read', 'entry:knowledge': 'password:history'
+  'entry:list': 'password:read',
+  'entry:knowledge': 'password:history'
 }
 
 /** What may be done. */
 export function covers(has: readonly string[], wanted: string): boolean {
   const wider = INCLUDED[wanted]
-  return has.includes(wanted) || has.includes(ANY_ABILITY) || (wider !== undefined && has.includes(wider))
+  return (
+    has.includes(wanted) ||
+    has.includes(ANY_ABILITY) ||
+    (wider !== undefined && has.includes(wider))
+  )
 }
 
 /** What an operation asks for: one of these abilities; undefined: any token. */
@@ -110,8 +137,10 @@ export function sees(groups: Groups, grupo: string | undefined): boolean {
 }
 
 /** Keeps what it made last: callers with the same groups share it. */
-export function keptByGroups<T>(make: (groups: readonly string[]) => T): (groups: readonly string[]) => T {
-  let kept: { readonly names: string, readonly made: T } | undefined
+export function keptByGroups<T>(
+  make: (groups: readonly string[]) => T
+): (groups: readonly string[]) => T {
+  let kept: { readonly names: string; readonly made: T } | undefined
   return groups => {
     const names = groups.toSorted().join()
     if (kept?.names !== names) kept = { names, made: make(groups) }
@@ -124,12 +153,17 @@ export function invalid(field: string, why: string): Failure {
 }
 
 /** A new record for each token, even if it may do as much: see `Session.token`. */
-export function narrowTokens(tokens: Map<string, Token>, { id, abilities: most, groups: seen }: User): void {
+export function narrowTokens(
+  tokens: Map<string, Token>,
+  { id, abilities: most, groups: seen }: User
+): void {
   for (const [hash, token] of tokens) {
     if (token.user !== id) continue
-    const abilities = covers(token.abilities, ANY_ABILITY) ? most : token.abilities.filter(one => covers(most, one))
+    const abilities = covers(token.abilities, ANY_ABILITY)
+      ? most
+      : token.abilities.filter(one => covers(most, one))
     const groups = token.groups?.filter(one => sees(seen, one))
-    tokens.set(hash, { ...token, abilities, ...groups !== undefined && { groups } })
+    tokens.set(hash, { ...token, abilities, ...(groups !== undefined && { groups }) })
   }
 }
 
@@ -138,11 +172,16 @@ export function endTokens(tokens: Map<string, Token>, user: number): void {
 }
 
 /** How an address is stored and compared. Earlier versions stored it in lower case alone. */
-export function addressOf(given: string): string { return given.normalize('NFC').toLowerCase().normalize('NFC') }
+export function addressOf(given: string): string {
+  return given.normalize('NFC').toLowerCase().normalize('NFC')
+}
 
 type Addresses = Map<string, number>
 
-/** Under its own spelling, and as `addressOf` gives it, unless another user of an old journal has that. */
+/**
+ * Under its own spelling, and as `addressOf` gives it, unless another user of an old journal has
+ * that.
+ */
 export function setAddress(addresses: Addresses, { id, email }: User): void {
   addresses.set(email, id)
   if (!addresses.has(addressOf(email))) addresses.set(addressOf(email), id)
@@ -150,7 +189,11 @@ export function setAddress(addresses: Addresses, { id, email }: User): void {
 
 /** In just this spelling. */
 export function hasAddress(
-  { users, addresses }: { readonly users: ReadonlyMap<number, User>, readonly addresses: Addresses }, email: string
+  {
+    users,
+    addresses
+  }: { readonly users: ReadonlyMap<number, User>; readonly addresses: Addresses },
+  email: string
 ): boolean {
   return users.get(addresses.get(email) ?? 0)?.email === email
 }

@@ -16,9 +16,12 @@ export interface Rule<T> {
 
 export type Shape = { readonly [field: string]: Rule<unknown> }
 
-export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never }
+export type Shaped<S extends Shape> = {
+  readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never
+}
 
-export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
+export type Checked<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: FieldErrors }
 
 export type Given = ReadonlyMap<string, unknown> | { readonly [field: string]: unknown }
 
@@ -33,7 +36,7 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
     const message = fault(field, given)
     if (message === undefined) {
       // Copied, since the caller may change a list.
-      value[field] = Array.isArray(given) ? [...given] : given ?? cleared
+      value[field] = Array.isArray(given) ? [...given] : (given ?? cleared)
     } else {
       errors[field] = [message]
       ok = false
@@ -44,7 +47,9 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
 
 function valueIn(object: Given, field: string): unknown {
   if (object instanceof Map) return object.get(field)
-  return Object.hasOwn(object, field) ? (object as { readonly [field: string]: unknown })[field] : undefined
+  return Object.hasOwn(object, field)
+    ? (object as { readonly [field: string]: unknown })[field]
+    : undefined
 }
 
 /** For callers without HTTP; throws `input-invalid`. */
@@ -54,7 +59,9 @@ export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
   throw new Failure('input-invalid', sentenceOf(checked.errors), { errors: checked.errors })
 }
 
-export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
+export function sentenceOf(errors: FieldErrors): string {
+  return Object.values(errors).flat().join(' ')
+}
 
 /** A required field; `mustBe` completes the message for an invalid value. */
 export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
@@ -67,10 +74,15 @@ export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Ru
   }
 }
 
-export function optional<T>(rule: Rule<T>): Rule<T | undefined> { return { ...rule, optional: true } }
+export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
+  return { ...rule, optional: true }
+}
 
 /** `more` judges values that keep the first rule. */
-export function also<T>(first: Rule<T>, more: (field: string, value: T) => string | undefined): Rule<T> {
+export function also<T>(
+  first: Rule<T>,
+  more: (field: string, value: T) => string | undefined
+): Rule<T> {
   return { ...first, fault: (field, value) => first.fault(field, value) ?? more(field, value as T) }
 }
 
@@ -90,21 +102,33 @@ export const clearable: Rule<string | undefined> = {
 /** Not empty; `maxLength` in UTF-16 units. */
 export function textUpTo(maxLength: number): Rule<string> {
   return also(text, (field, value) =>
-    value.length <= maxLength ? undefined : `The ${field} field must not be greater than ${maxLength} characters.`)
+    value.length <= maxLength
+      ? undefined
+      : `The ${field} field must not be greater than ${maxLength} characters.`
+  )
 }
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
 /** At most 254 characters as it is stored (RFC 5321 §4.5.3.1). */
 export const email: Rule<string> = rule(
-  value => isText(value) && EMAIL.test(value) && value.length <= MAX_EMAIL_CHARACTERS &&
-    addressOf(value).length <= MAX_EMAIL_CHARACTERS, 'be a valid email address')
+  value =>
+    isText(value) &&
+    EMAIL.test(value) &&
+    value.length <= MAX_EMAIL_CHARACTERS &&
+    addressOf(value).length <= MAX_EMAIL_CHARACTERS,
+  'be a valid email address'
+)
 
 /** Bounds included. */
 export function number(least: number, most: number): Rule<number> {
-  return rule(value => typeof value === 'number' && value >= least && value <= most,
-    `be a number between ${least} and ${most}`)
+  return rule(
+    value => typeof value === 'number' && value >= least && value <= most,
+    `be a number between ${least} and ${most}`
+  )
 }
 
-export const texts: Rule<readonly string[]> =
-  rule(value => Array.isArray(value) && value.every(isText), 'be a list of strings')
+export const texts: Rule<readonly string[]> = rule(
+  value => Array.isArray(value) && value.every(isText),
+  'be a list of strings'
+)

@@ -2,6 +2,10 @@
 import type { EncodedEvent } from '../journal/journal.ts'
 import type { Events } from './events.ts'
 
-export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): EncodedEvent {
+export function event<T extends keyof Events>(
+  type: T,
+  by: number | null,
+  data: Events[T]
+): EncodedEvent {
   return { type, by, data, json: JSON.stringify(data) }
 }

@@ -3,14 +3,34 @@ import { Failure } from '../errors.ts'
 import type { Event } from '../journal/journal.ts'
 import type { EntryTable } from '../entries/entry-table.ts'
 import {
-  changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type EntryChanges, type EntryFields, type EntryRow
+  changedEntry,
+  ENTRY_FIELDS,
+  entryOf,
+  REQUIRED_FIELDS,
+  type EntryChanges,
+  type EntryFields,
+  type EntryRow
 } from '../entries/entry.ts'
 import type { GroupNames } from '../rights/groups.ts'
 import { purge, put } from '../knowledge/entry-changes.ts'
-import { authorOf, KNOWLEDGE_TYPES, namedIn, OPERATOR, type KnowledgeEvents } from '../knowledge/knowledge-events.ts'
+import {
+  authorOf,
+  KNOWLEDGE_TYPES,
+  namedIn,
+  OPERATOR,
+  type KnowledgeEvents
+} from '../knowledge/knowledge-events.ts'
 import type { KnowledgeTable, Knower } from '../knowledge/knowledge.ts'
 import {
-  dropAddress, endTokens, hasAddress, narrowTokens, setAddress, type KeptToken, type KeptUser, type Token, type User
+  dropAddress,
+  endTokens,
+  hasAddress,
+  narrowTokens,
+  setAddress,
+  type KeptToken,
+  type KeptUser,
+  type Token,
+  type User
 } from '../rights/rights.ts'
 
 /** Times are ISO 8601; `changed`: when the password was set. */
@@ -21,7 +41,10 @@ export type KeptRow = EntryRow & {
 }
 
 /** Milliseconds since 1970; `by` is undefined if nobody was named. */
-export interface Deletion { readonly ms: number, readonly by: Knower | undefined }
+export interface Deletion {
+  readonly ms: number
+  readonly by: Knower | undefined
+}
 
 export interface Tables {
   readonly entries: EntryTable
@@ -39,11 +62,17 @@ export interface Tables {
 
 const CONTINUED = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const
 
-interface Id { readonly id: number }
-interface Rows<R> { readonly first: number, readonly entries: readonly R[] }
+interface Id {
+  readonly id: number
+}
+interface Rows<R> {
+  readonly first: number
+  readonly entries: readonly R[]
+}
 
 /**
- * Fields beyond the contract's three make the type `fields.…`: versions that would drop those fields refuse the type.
+ * Fields beyond the contract's three make the type `fields.…`: versions that would drop those
+ * fields refuse the type.
  */
 export interface Events extends KnowledgeEvents {
   'entry.created': Id & EntryFields
@@ -60,12 +89,13 @@ export interface Events extends KnowledgeEvents {
   /** Kept by a compaction; null for purged entries and removed users. */
   'entries.kept': Rows<EntryRow | null>
   'fields.kept': Rows<KeptRow | null>
-  'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
+  'users.kept': { readonly first: number; readonly users: readonly (KeptUser | null)[] }
   'tokens.kept': { readonly tokens: readonly KeptToken[] }
   'user.added': Id & KeptUser
   /** Narrows the user's tokens. */
   'user.changed': Id & {
-    readonly name?: string | undefined, readonly abilities?: readonly string[] | undefined
+    readonly name?: string | undefined
+    readonly abilities?: readonly string[] | undefined
     /** Null: all. */
     readonly groups?: readonly string[] | null | undefined
   }
@@ -75,7 +105,7 @@ export interface Events extends KnowledgeEvents {
   /** The same password at a higher cost. */
   'password.rehashed': Id & { readonly passwordHash: string }
   /** A second factor, in base32; `step` is that of its first code. */
-  'factor.given': Id & { readonly factor: string, readonly step: number }
+  'factor.given': Id & { readonly factor: string; readonly step: number }
   'factor.removed': Id
   /** `step`: of the code that the login gave. */
   'token.issued': KeptToken & { readonly step?: number | undefined }
@@ -83,7 +113,7 @@ export interface Events extends KnowledgeEvents {
   'tokens.revoked': { readonly user: number }
   'journal.begun': {}
   /** `journal.rewritten` tells its source's end, `journal.continued` an earlier end. */
-  'journal.continued': { readonly [F in typeof CONTINUED[number]]?: unknown }
+  'journal.continued': { readonly [F in (typeof CONTINUED)[number]]?: unknown }
   'journal.rewritten': Events['journal.continued']
   /** Ends a copy of the journal before; `records` precede it. */
   'journal.whole': { readonly records: number }
@@ -116,15 +146,25 @@ const imported: Reduce<Events['entries.imported']> = (tables, data, timeMs, by) 
   const { first, entries: rows } = data
   assertNext(tables.entries, first)
   const author = authorOf(tables.knowledge, data, by)
-  for (const [i, row] of rows.entries()) put(tables, entryOf(first + i, row, row.status), undefined, timeMs, author)
+  for (const [i, row] of rows.entries())
+    put(tables, entryOf(first + i, row, row.status), undefined, timeMs, author)
 }
 const kept: Reduce<Events['fields.kept']> = (tables, { first, entries: rows }) => {
   assertNext(tables.entries, first)
   for (const [i, row] of rows.entries()) {
     const id = first + i
-    if (row === null) { purge(tables, id); continue }
+    if (row === null) {
+      purge(tables, id)
+      continue
+    }
     const { changed, deleted, deletedBy, status } = row
-    put(tables, entryOf(id, row, status), undefined, changed === undefined ? undefined : Date.parse(changed), undefined)
+    put(
+      tables,
+      entryOf(id, row, status),
+      undefined,
+      changed === undefined ? undefined : Date.parse(changed),
+      undefined
+    )
     if (deleted !== undefined) tables.deletions.set(id, { ms: Date.parse(deleted), by: deletedBy })
   }
 }
@@ -147,19 +187,29 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   'fields.updated': { fields: ['id', ...ENTRY_FIELDS], reduce: updated },
   'entry.deleted': { fields: ['id'], reduce: deleted },
   'entry.restored': { fields: ['id'], reduce: restored },
-  'entry.purged': { fields: ['id'], reduce: (tables, { id }) => purge(tables, known(tables.entries, id).id) },
+  'entry.purged': {
+    fields: ['id'],
+    reduce: (tables, { id }) => purge(tables, known(tables.entries, id).id)
+  },
   'entries.imported': { fields: ROWS, rows: ['entries', FIRST_ROW], reduce: imported },
-  'fields.imported': { fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status']], reduce: imported },
+  'fields.imported': {
+    fields: ROWS,
+    rows: ['entries', [...ENTRY_FIELDS, 'status']],
+    reduce: imported
+  },
   'entries.kept': { fields: ROWS, rows: ['entries', FIRST_ROW], reduce: kept },
   'fields.kept': {
-    fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status', 'changed', 'deleted', 'deletedBy']], reduce: kept
+    fields: ROWS,
+    rows: ['entries', [...ENTRY_FIELDS, 'status', 'changed', 'deleted', 'deletedBy']],
+    reduce: kept
   },
   ...KNOWLEDGE_TYPES,
   'user.added': {
     fields: ['id', ...USER],
     reduce: (tables, user) => {
       assertNext(tables.users, user.id)
-      if (hasAddress(tables, user.email)) throw new Error(`user ${user.id} has another user's address`)
+      if (hasAddress(tables, user.email))
+        throw new Error(`user ${user.id} has another user's address`)
       addUser(tables, user.id, user)
     }
   },
@@ -168,8 +218,10 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     reduce: ({ users, tokens, names }, { id, name, abilities, groups }) => {
       const old = known(users, id)
       const user = {
-        ...old, name: name ?? old.name, abilities: abilities ?? old.abilities,
-        groups: groups === undefined ? old.groups : groups ?? undefined
+        ...old,
+        name: name ?? old.name,
+        abilities: abilities ?? old.abilities,
+        groups: groups === undefined ? old.groups : (groups ?? undefined)
       }
       users.set(id, user)
       names.add(user.groups)
@@ -180,7 +232,13 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: ['id'],
     reduce: ({ users, addresses, tokens }, { id }) => {
       const old = known(users, id)
-      users.set(id, { ...old, passwordHash: undefined, factor: undefined, step: undefined, isRemoved: true })
+      users.set(id, {
+        ...old,
+        passwordHash: undefined,
+        factor: undefined,
+        step: undefined,
+        isRemoved: true
+      })
       dropAddress(addresses, old)
       endTokens(tokens, id)
     }
@@ -195,30 +253,51 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   },
   'password.rehashed': {
     fields: ['id', 'passwordHash'],
-    reduce: ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) }
+    reduce: ({ users }, { id, passwordHash }) => {
+      users.set(id, { ...known(users, id), passwordHash })
+    }
   },
   'factor.given': {
     fields: ['id', 'factor', 'step'],
-    reduce: ({ users }, { id, factor, step }) => { users.set(id, { ...known(users, id), factor, step }) }
+    reduce: ({ users }, { id, factor, step }) => {
+      users.set(id, { ...known(users, id), factor, step })
+    }
   },
   'factor.removed': {
     fields: ['id'],
-    reduce: ({ users }, { id }) => { users.set(id, { ...known(users, id), factor: undefined, step: undefined }) }
+    reduce: ({ users }, { id }) => {
+      users.set(id, { ...known(users, id), factor: undefined, step: undefined })
+    }
   },
   'token.issued': {
     fields: [...TOKEN, 'step'],
-    reduce: (tables, { hash, user, abilities, groups, issued, expires, name, step }, _timeMs, by) => {
+    reduce: (
+      tables,
+      { hash, user, abilities, groups, issued, expires, name, step },
+      _timeMs,
+      by
+    ) => {
       if (step !== undefined) tables.users.set(user, { ...known(tables.users, user), step })
       // A user's tokens come from logins, all others from the operator.
       const isOfLogin = by !== null
-      const more = { ...groups && { groups }, ...name !== undefined && { name }, ...isOfLogin && { isOfLogin } }
+      const more = {
+        ...(groups && { groups }),
+        ...(name !== undefined && { name }),
+        ...(isOfLogin && { isOfLogin })
+      }
       addToken(tables, hash, { user, abilities, issued, expires, ...more })
     }
   },
-  'token.revoked': { fields: ['hash'], reduce: ({ tokens }, { hash }) => { tokens.delete(hash) } },
+  'token.revoked': {
+    fields: ['hash'],
+    reduce: ({ tokens }, { hash }) => {
+      tokens.delete(hash)
+    }
+  },
   'tokens.revoked': { fields: ['user'], reduce: ({ tokens }, { user }) => endTokens(tokens, user) },
   'users.kept': {
-    fields: ['first', 'users'], rows: ['users', USER],
+    fields: ['first', 'users'],
+    rows: ['users', USER],
     reduce: (tables, { first, users: kept }) => {
       assertNext(tables.users, first)
       for (const [i, user] of kept.entries()) {
@@ -229,8 +308,11 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     }
   },
   'tokens.kept': {
-    fields: ['tokens'], rows: ['tokens', [...TOKEN, 'isOfLogin']],
-    reduce: (tables, { tokens }) => { for (const { hash, ...token } of tokens) addToken(tables, hash, token) }
+    fields: ['tokens'],
+    rows: ['tokens', [...TOKEN, 'isOfLogin']],
+    reduce: (tables, { tokens }) => {
+      for (const { hash, ...token } of tokens) addToken(tables, hash, token)
+    }
   },
   'journal.begun': { fields: [], reduce: nothing },
   'journal.continued': { fields: CONTINUED, reduce: nothing },
@@ -239,24 +321,44 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
 }
 
 /** After a compaction, only the number is left. */
-const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined, passwords: 1, isRemoved: true as const }
+const REMOVED = {
+  email: '',
+  name: '',
+  abilities: [],
+  passwordHash: undefined,
+  passwords: 1,
+  isRemoved: true as const
+}
 
-const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
-  fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
-  reduce: reduce as Reduce<unknown>
-}]))
+const KNOWN = new Map(
+  Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [
+    type,
+    {
+      fields: new Set<string>([...fields, OPERATOR]),
+      list: rows?.[0],
+      ofRows: new Set(rows?.[1]),
+      reduce: reduce as Reduce<unknown>
+    }
+  ])
+)
 
-export function isOfEntries(type: string): boolean { return /^(entry|entries|fields)\./.test(type) }
+export function isOfEntries(type: string): boolean {
+  return /^(entry|entries|fields)\./.test(type)
+}
 
 /** The only way to change the state or a draft. Throws if an event contradicts earlier events. */
 export function reduce(tables: Tables, { type, data, by }: Event, timeMs: number): void {
   KNOWN.get(type)!.reduce(tables, data, timeMs, by)
 }
 
-/** Throws `journal-newer` for an unknown type or field, which the next compaction would silently drop. */
+/**
+ * Throws `journal-newer` for an unknown type or field, which the next compaction would silently
+ * drop.
+ */
 export function assertKnownEvent(type: string, data: unknown): asserts type is keyof Events {
   const known = KNOWN.get(type)
-  if (known === undefined) throw new Failure('journal-newer', `this version does not know records of type ${type}`)
+  if (known === undefined)
+    throw new Failure('journal-newer', `this version does not know records of type ${type}`)
   assertFields(type, data, known.fields)
   if (known.list === undefined) return
   for (const row of (data as { readonly [list: string]: readonly unknown[] })[known.list]!) {
@@ -267,7 +369,10 @@ export function assertKnownEvent(type: string, data: unknown): asserts type is k
 function assertFields(type: string, data: unknown, known: ReadonlySet<string>): void {
   for (const field in data as object) {
     if (known.has(field)) continue
-    throw new Failure('journal-newer', `this version does not know each field of a record of type ${type}`)
+    throw new Failure(
+      'journal-newer',
+      `this version does not know each field of a record of type ${type}`
+    )
   }
 }
 
@@ -283,7 +388,18 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
 
 function addUser({ users, addresses, names }: Tables, id: number, kept: KeptUser): void {
   const { email, name, abilities, groups, passwordHash, factor, step, isLocked } = kept
-  const user = { id, email, name, abilities, groups, passwordHash, passwords: 1, factor, step, isLocked }
+  const user = {
+    id,
+    email,
+    name,
+    abilities,
+    groups,
+    passwordHash,
+    passwords: 1,
+    factor,
+    step,
+    isLocked
+  }
   users.set(id, user)
   setAddress(addresses, user)
   names.add(groups)

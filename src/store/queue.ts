@@ -6,14 +6,17 @@ import type { Draft } from './state.ts'
 import type { Session } from '../rights/rights.ts'
 
 /**
- * Decides events, and the answer once they are durable. Called again if others' records came first. A crash may leave
- * the first of several events without the others.
+ * Decides events, and the answer once they are durable. Called again if others' records came first.
+ * A crash may leave the first of several events without the others.
  */
 export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
 
 export interface Queued {
   readonly command: Command<unknown>
-  /** `alone`: nothing shares its write. `last`: nothing of its write is decided behind it but others of these. */
+  /**
+   * `alone`: nothing shares its write. `last`: nothing of its write is decided behind it but others
+   * of these.
+   */
   readonly turn: 'any' | 'alone' | 'last'
   /** Its token must still stand when it is decided. */
   readonly by: Session | null
@@ -32,13 +35,18 @@ export class CommandQueue {
   #bytes = 0
   #withdrawing: NodeJS.Timeout | undefined
 
-  get length(): number { return this.#queued.length }
+  get length(): number {
+    return this.#queued.length
+  }
 
-  [Symbol.iterator](): Iterator<Queued> { return this.#queued[Symbol.iterator]() }
+  [Symbol.iterator](): Iterator<Queued> {
+    return this.#queued[Symbol.iterator]()
+  }
 
   /** Throws `queue-full`. A single command may be larger than the bound. */
   assertRoom(bytes: number): void {
-    const isFull = this.length >= MAX_COMMIT_QUEUE_RECORDS ||
+    const isFull =
+      this.length >= MAX_COMMIT_QUEUE_RECORDS ||
       (this.length > 0 && this.#bytes + bytes > MAX_COMMIT_QUEUE_BYTES)
     if (isFull) throw new Failure('queue-full', `${this.length} wait`)
   }
@@ -62,7 +70,9 @@ export class CommandQueue {
     for (const { bytes } of taken) this.#bytes += bytes
   }
 
-  rejectAll(error: unknown): void { for (const { reject } of this.take(this.length)) reject(error) }
+  rejectAll(error: unknown): void {
+    for (const { reject } of this.take(this.length)) reject(error)
+  }
 
   /** Nothing waits, so no timer needs to run. */
   rest(): void {
@@ -75,7 +85,8 @@ export class CommandQueue {
     const lastMs = performance.now() - MAX_COMMIT_WAIT_MS
     const late = this.#queued.findIndex(({ sinceMs }) => sinceMs > lastMs)
     const withdrawn = this.take(late < 0 ? this.length : late)
-    for (const { reject } of withdrawn) reject(new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`))
+    for (const { reject } of withdrawn)
+      reject(new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`))
     const [next] = this.#queued
     this.#withdrawing = next && setTimeout(this.#withdraw, Math.max(1, next.sinceMs - lastMs))
   }

@@ -1,7 +1,8 @@
 /**
- * A map that forgets, so that its memory is bounded whoever asks. It has two generations: what is used moves to the
- * younger one. If that is full, or a lifetime old, it becomes the older one, and the older one is forgotten. So a key
- * lives for at least a lifetime after its last use, unless more than a generation of other keys came meanwhile.
+ * A map that forgets, so that its memory is bounded whoever asks. It has two generations: what is
+ * used moves to the younger one. If that is full, or a lifetime old, it becomes the older one, and
+ * the older one is forgotten. So a key lives for at least a lifetime after its last use, unless
+ * more than a generation of other keys came meanwhile.
  */
 export class RecentMap<V> {
   readonly #maxKeys: number
@@ -16,16 +17,23 @@ export class RecentMap<V> {
     this.#lifetimeSeconds = lifetimeSeconds
   }
 
-  get size(): number { return this.#young.size + this.#old.size }
+  get size(): number {
+    return this.#young.size + this.#old.size
+  }
 
   /** Does not count as a use. */
-  peek(key: string): V | undefined { return this.#young.get(key) ?? this.#old.get(key) }
+  peek(key: string): V | undefined {
+    return this.#young.get(key) ?? this.#old.get(key)
+  }
 
   use(key: string, second: number, make: () => V): V {
     const young = this.#young.get(key)
     if (young !== undefined) return young
     const value = this.#old.get(key) ?? make()
-    if (second - this.#youngSinceSecond >= this.#lifetimeSeconds || this.#young.size >= this.#maxKeys) {
+    if (
+      second - this.#youngSinceSecond >= this.#lifetimeSeconds ||
+      this.#young.size >= this.#maxKeys
+    ) {
       this.#old = this.#young
       this.#young = new Map()
       this.#youngSinceSecond = second

@@ -8,7 +8,14 @@ import { GroupNames } from '../rights/groups.ts'
 import { isOfKnowledge } from '../knowledge/knowledge-events.ts'
 import { KnowledgeDraft } from '../knowledge/knowledge-draft.ts'
 import { Knowledge } from '../knowledge/knowledge.ts'
-import { addressOf, isExpired, tokenId, type Session, type Token, type User } from '../rights/rights.ts'
+import {
+  addressOf,
+  isExpired,
+  tokenId,
+  type Session,
+  type Token,
+  type User
+} from '../rights/rights.ts'
 
 export class State implements Tables {
   readonly names: GroupNames = new GroupNames()
@@ -23,9 +30,14 @@ export class State implements Tables {
   /** Another number after each change of what users may do. */
   rights = 0
 
-  /** Ignores case and how accents are encoded; an old journal may have two that differ in that alone. */
+  /**
+   * Ignores case and how accents are encoded; an old journal may have two that differ in that
+   * alone.
+   */
   userOf(email: string): User | undefined {
-    return this.users.get(this.addresses.get(email.toLowerCase()) ?? this.addresses.get(addressOf(email)) ?? 0)
+    return this.users.get(
+      this.addresses.get(email.toLowerCase()) ?? this.addresses.get(addressOf(email)) ?? 0
+    )
   }
 
   /** Throws as `reduce` and `assertKnownEvent`. */
@@ -52,7 +64,10 @@ export class Draft implements EntryTable {
   readonly names: GroupNames
   readonly knowledge: KnowledgeDraft
   size: number
-  /** UTF-16 units of the entries read so far: a write that reads much is as large as one that has much. */
+  /**
+   * UTF-16 units of the entries read so far: a write that reads much is as large as one that has
+   * much.
+   */
   readUnits = 0
 
   /** `nowMs`: when it is decided, in milliseconds since 1970. */
@@ -63,7 +78,13 @@ export class Draft implements EntryTable {
     this.names = new GroupNames(state.names)
     this.knowledge = new KnowledgeDraft(state.knowledge)
     this.#tables = {
-      entries: this, names: this.names, deletions: new Map(), knowledge: this.knowledge, users, addresses, tokens
+      entries: this,
+      names: this.names,
+      deletions: new Map(),
+      knowledge: this.knowledge,
+      users,
+      addresses,
+      tokens
     }
     this.size = state.entries.size
   }
@@ -82,17 +103,27 @@ export class Draft implements EntryTable {
     this.size = Math.max(this.size, entry.id)
   }
 
-  delete(id: number): void { this.#own.set(id, undefined) }
+  delete(id: number): void {
+    this.#own.set(id, undefined)
+  }
 
-  tagOf(entry: Entry): string { return this.#state.entries.tagOf(entry) }
+  tagOf(entry: Entry): string {
+    return this.#state.entries.tagOf(entry)
+  }
 
   /** Throws `session-changed` if the token has ended, or allows something else now. */
   assertStands(session: Session): void {
     const { hash, token } = session
     // Each change of what a token allows makes a new record.
-    const stands = hash === '' ? this.#isUnchanged(session)
-      : this.#state.tokens.get(hash) === token && !isExpired(token, this.#nowMs)
-    if (!stands) throw new Failure('session-changed', hash === '' ? `user ${session.user}` : `token ${tokenId(hash)}`)
+    const stands =
+      hash === ''
+        ? this.#isUnchanged(session)
+        : this.#state.tokens.get(hash) === token && !isExpired(token, this.#nowMs)
+    if (!stands)
+      throw new Failure(
+        'session-changed',
+        hash === '' ? `user ${session.user}` : `token ${tokenId(hash)}`
+      )
   }
 
   #isUnchanged({ user: id, abilities, groups }: Session): boolean {

@@ -1,6 +1,6 @@
 /**
- * The store: commands wait in a bounded queue and are decided in order; the journal makes their events durable. Reads
- * come from memory and see durable changes only.
+ * The store: commands wait in a bounded queue and are decided in order; the journal makes their
+ * events durable. Reads come from memory and see durable changes only.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, type FailureCode } from '../errors.ts'
@@ -14,13 +14,18 @@ export type { Command } from './queue.ts'
 
 export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone' | 'commitLast'>
 
-export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
+export interface JournalObserver {
+  journalWritten?(ms: number, isMade: boolean): void
+}
 
 /** The next write may succeed. */
 const PASSING_FAILURES: readonly FailureCode[] = ['write-failed', 'journal-refused']
 
 /** Commands that share a write, and their events, as last decided. */
-interface Write { readonly commands: readonly Queued[], readonly events: readonly EncodedEvent[] }
+interface Write {
+  readonly commands: readonly Queued[]
+  readonly events: readonly EncodedEvent[]
+}
 
 const NO_WRITE: Write = { commands: [], events: [] }
 
@@ -44,13 +49,15 @@ export class Store {
     state.entries.tagKey = () => journal.tagKey
   }
 
-  observe(observer: JournalObserver): void { this.#observers.push(observer) }
+  observe(observer: JournalObserver): void {
+    this.#observers.push(observer)
+  }
 
   /**
-   * Resolves once the command's events, and all it could have seen, are durable. `bytes`: about what it holds. Rejects
-   * with `session-changed` if the token of `by` has ended, `queue-full`, `journal-busy`, `journal-closed`, the
-   * journal's failure, or the command's error. After `journal-failed` or `journal-unreachable` its events may be
-   * recorded.
+   * Resolves once the command's events, and all it could have seen, are durable. `bytes`: about
+   * what it holds. Rejects with `session-changed` if the token of `by` has ended, `queue-full`,
+   * `journal-busy`, `journal-closed`, the journal's failure, or the command's error. After
+   * `journal-failed` or `journal-unreachable` its events may be recorded.
    */
   commit<T>(command: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
     return this.#enqueue(command, 'any', by, bytes)
@@ -61,7 +68,10 @@ export class Store {
     return this.#enqueue(command, 'alone', by, 0)
   }
 
-  /** For reads that are recorded: when it resolves, the state is still what it saw. For at most a few short events. */
+  /**
+   * For reads that are recorded: when it resolves, the state is still what it saw. For at most a
+   * few short events.
+   */
   commitLast<T>(command: Command<T>, by: Session | null = null): Promise<T> {
     return this.#enqueue(command, 'last', by, 0)
   }
@@ -71,15 +81,30 @@ export class Store {
   }
 
   close(): Promise<void> {
-    return this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close())
+    return (this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close()))
   }
 
-  #enqueue<T>(command: Command<T>, turn: Queued['turn'], by: Session | null, bytes: number): Promise<T> {
+  #enqueue<T>(
+    command: Command<T>,
+    turn: Queued['turn'],
+    by: Session | null,
+    bytes: number
+  ): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
       if (this.#closed !== undefined) throw new Failure('journal-closed', 'the store is closed')
       this.#queue.assertRoom(bytes)
       const sinceMs = performance.now()
-      this.#queue.add({ command, turn, by, bytes, sinceMs, resolve, reject, isRefused: false, outcome: undefined })
+      this.#queue.add({
+        command,
+        turn,
+        by,
+        bytes,
+        sinceMs,
+        resolve,
+        reject,
+        isRefused: false,
+        outcome: undefined
+      })
       this.#running ??= this.#run()
     }) as Promise<T>
   }
@@ -126,11 +151,15 @@ export class Store {
     }
   }
 
-  /** The journal calls it again if others' records came first: then the write is decided anew, perhaps with more. */
+  /**
+   * The journal calls it again if others' records came first: then the write is decided anew,
+   * perhaps with more.
+   */
   #decide(): readonly EncodedEvent[] {
     const { commands: before, events } = this.#write
-    // A journal that others write asks for the newest records before it lets commands be answered that have nothing to
-    // record, and calls again. Commands that came after it had asked must not be answered on these records.
+    // A journal that others write asks for the newest records before it lets commands be answered
+    // that have nothing to record, and calls again. Commands that came after it had asked must not
+    // be answered on these records.
     const mostCommands = before.length > 0 && events.length === 0 ? before.length : Infinity
     this.#queue.putBack(before)
     const write = new WriteDraft(new Draft(this.state, this.#wallMs()), this.journal)
@@ -173,8 +202,10 @@ class WriteDraft {
   isFull(): boolean {
     const { maxRecords, maxBytes } = this.#journal
     const { length } = this.#last
-    return this.events.length + length * LAST.records >= maxRecords ||
+    return (
+      this.events.length + length * LAST.records >= maxRecords ||
       this.#units + this.#draft.readUnits + length * LAST.units >= maxBytes
+    )
   }
 
   add(queued: Queued): void {
@@ -182,7 +213,9 @@ class WriteDraft {
     else this.#decide(queued)
   }
 
-  decideLast(): void { for (const queued of this.#last) this.#decide(queued) }
+  decideLast(): void {
+    for (const queued of this.#last) this.#decide(queued)
+  }
 
   /** An error may follow from an earlier event, so it is told once that event is durable. */
   #decide(queued: Queued): void {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { preconditionIn } from '../../src/entries/entry-routes.ts'
-import { openService } from '../../src/embedding/index.ts'
+import { openService } from '../../src/embedding/embedded-service.ts'
 import { failure } from '../support/journal.ts'
 import { fileStore, rotateKey, type FullStore } from '../support/stores.ts'
 import { randomOf } from '../support/random.ts'

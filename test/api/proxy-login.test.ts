@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { openService } from '../../src/embedding/index.ts'
+import { openService } from '../../src/embedding/embedded-service.ts'
 import { hashOfToken } from '../../src/accounts/accounts.ts'
 import { event } from '../../src/store/event.ts'
 import { newFactor, stepOfCode } from '../../src/accounts/logins.ts'

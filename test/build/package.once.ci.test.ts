@@ -52,7 +52,7 @@ test('the package holds the compiled program, its types, the page, and what its 
     [...DOCUMENTS, ...documents].sort())
   assert.ok(packed.includes('dist/parts/page/browser/main.js'))
   assert.deepEqual(packed.filter(path => /\/browser\/.*\.ts$/.test(path)), [])
-  for (const path of ['dist/embedding/index.js', 'dist/embedding/index.d.ts', 'dist/server.js', 'dist/admin.js',
+  for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js',
     'dist/parts/page/browser/page.html']) {
     assert.ok(packed.includes(path), path)
   }

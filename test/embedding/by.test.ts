@@ -1,7 +1,7 @@
 /** Operations of an embedder for a user, and for itself. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { Failure, openService, type Options, type Service } from '../../src/embedding/index.ts'
+import { Failure, openService, type Options, type Service } from '../../src/embedding/embedded-service.ts'
 import { admin } from '../support/admin.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
 import { event } from '../../src/store/event.ts'

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { SETTINGS } from '../../src/settings.ts'
 
-const INDEX = fileURLToPath(new URL('../../src/embedding/index.ts', import.meta.url))
+const INDEX = fileURLToPath(new URL('../../src/embedding/embedded-service.ts', import.meta.url))
 
 test('every option of openService and function of a service says what it is, or is in the settings table', () => {
   const options: ts.CompilerOptions = {

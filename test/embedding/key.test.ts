@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openService, type Failure, type Options } from '../../src/embedding/index.ts'
+import { openService, type Failure, type Options } from '../../src/embedding/embedded-service.ts'
 import { admin } from '../support/admin.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
 

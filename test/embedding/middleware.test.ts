@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { openService } from '../../src/embedding/index.ts'
+import { openService } from '../../src/embedding/embedded-service.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { message } from '../support/raw.ts'
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { proxyWarnings } from '../../src/http/proxy-warnings.ts'
 import { MAX_WARNED_PROXIES, PROXY_WARNING_MS } from '../../src/limits.ts'
 import { ANA, PASSWORD } from '../support/accounts.ts'
-import { openService } from '../../src/embedding/index.ts'
+import { openService } from '../../src/embedding/embedded-service.ts'
 import { ask, message } from '../support/raw.ts'
 import { freshFolder } from '../support/service.ts'
 

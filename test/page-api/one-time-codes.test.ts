@@ -1,7 +1,7 @@
 /** The secret of one-time codes, which is taken and never answered, and the codes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openService } from '../../src/embedding/index.ts'
+import { openService } from '../../src/embedding/embedded-service.ts'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
 import { fileStore } from '../support/stores.ts'

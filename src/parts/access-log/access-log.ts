@@ -1,7 +1,7 @@
 /**
- * The access log: a JSON line for each request, without passwords, tokens, queries and bodies; JSON escapes control
- * characters, so no value forges a line. A slow reader or full disk loses lines, which are counted, and delays no
- * request. Lines for start and stop show when there was a log.
+ * The access log: a JSON line for each request, without passwords, tokens, queries and bodies; JSON
+ * escapes control characters, so no value forges a line. A slow reader or full disk loses lines,
+ * which are counted, and delays no request. Lines for start and stop show when there was a log.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -44,14 +44,32 @@ export class AccessLog implements Observer {
     this.#warn = warn
   }
 
-  begin(): void { this.#write({ service: 'started' }) }
+  begin(): void {
+    this.#write({ service: 'started' })
+  }
 
-  requestEnded({ id, client, session, logged = {}, method, route, entry, status, ms }: Ended): void {
+  requestEnded({
+    id,
+    client,
+    session,
+    logged = {},
+    method,
+    route,
+    entry,
+    status,
+    ms
+  }: Ended): void {
     const token = logged.token ?? session?.hash
     this.write({
-      request: id ?? randomUUID(), client, user: logged.user ?? session?.user ?? null,
-      token: token === undefined ? null : tokenId(token), method, route: route?.operation ?? null,
-      entry: logged.entry ?? (entry || null), status, ms: Math.round(ms * 1000) / 1000
+      request: id ?? randomUUID(),
+      client,
+      user: logged.user ?? session?.user ?? null,
+      token: token === undefined ? null : tokenId(token),
+      method,
+      route: route?.operation ?? null,
+      entry: logged.entry ?? (entry || null),
+      status,
+      ms: Math.round(ms * 1000) / 1000
     })
   }
 
@@ -60,35 +78,52 @@ export class AccessLog implements Observer {
     this.write({ request: randomUUID(), client, ...nobody, status, ms: 0 })
   }
 
-  write(request: LoggedRequest): void { this.#write(request) }
+  write(request: LoggedRequest): void {
+    this.#write(request)
+  }
 
-  close(): void { this.#write({ service: 'stopped' }, Infinity) }
+  close(): void {
+    this.#write({ service: 'stopped' }, Infinity)
+  }
 
   #write(data: object, mostPendingBytes: number = MAX_ACCESS_LOG_PENDING_BYTES): void {
     const line = this.#line(data)
-    this.#attempt(() => {
-      const waitingBytes = this.#sink.pendingBytes() + Buffer.byteLength(line)
-      if (waitingBytes > mostPendingBytes) throw new Error('its reader is too slow')
-      this.#nameLost()
-      return this.#sink.write(line)
-    }, () => { this.lostLines++ })
+    this.#attempt(
+      () => {
+        const waitingBytes = this.#sink.pendingBytes() + Buffer.byteLength(line)
+        if (waitingBytes > mostPendingBytes) throw new Error('its reader is too slow')
+        this.#nameLost()
+        return this.#sink.write(line)
+      },
+      () => {
+        this.lostLines++
+      }
+    )
   }
 
   #nameLost(): void {
     const dropped = this.lostLines - this.#namedLines
     if (dropped === 0) return
     this.#namedLines += dropped
-    this.#attempt(() => this.#sink.write(this.#line({ dropped })), () => { this.#namedLines -= dropped })
+    this.#attempt(
+      () => this.#sink.write(this.#line({ dropped })),
+      () => {
+        this.#namedLines -= dropped
+      }
+    )
   }
 
   /** Warns of the first loss, and again once a line was written meanwhile. */
   #attempt(write: () => unknown, undo: () => void): void {
     const onLost = (error: unknown): void => {
       undo()
-      if (!this.#isLosing) this.#warn(`the access log loses lines, which are counted: ${systemCode(error)}`)
+      if (!this.#isLosing)
+        this.#warn(`the access log loses lines, which are counted: ${systemCode(error)}`)
       this.#isLosing = true
     }
-    const onWritten = (): void => { this.#isLosing = false }
+    const onWritten = (): void => {
+      this.#isLosing = false
+    }
     try {
       const written = write()
       if (written === undefined) onWritten()

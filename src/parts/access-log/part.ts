@@ -2,12 +2,18 @@
 import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 
-interface AccessLogSettings { readonly accessLog: boolean }
+interface AccessLogSettings {
+  readonly accessLog: boolean
+}
 
 export const accessLog: Part<AccessLogSettings> = {
   settings: {
-    accessLog: setting('on|off', false, parseSwitch,
-      'Whether each request is logged to standard output, a JSON line each.')
+    accessLog: setting(
+      'on|off',
+      false,
+      parseSwitch,
+      'Whether each request is logged to standard output, a JSON line each.'
+    )
   },
   open: async ({ settings, log }) => {
     if (!settings.accessLog) return {}

@@ -6,17 +6,21 @@ import type { AccessLogSink } from '../../log.ts'
 export function standardOutput(): AccessLogSink {
   const { stdout } = process
   return {
-    write: disk.openStat(stdout.fd).isFile() ? lineAppender(bytes => disk.appendSync(stdout.fd, bytes))
-      : line => new Promise((resolve, reject) => {
-        stdout.write(line, error => { error ? reject(error) : resolve() })
-      }),
+    write: disk.openStat(stdout.fd).isFile()
+      ? lineAppender(bytes => disk.appendSync(stdout.fd, bytes))
+      : line =>
+          new Promise((resolve, reject) => {
+            stdout.write(line, error => {
+              error ? reject(error) : resolve()
+            })
+          }),
     pendingBytes: () => stdout.writableLength
   }
 }
 
 /**
- * Writes lines to a file. Throws if a line is cut, as on a full disk, where Node's own write ignores a short write. The
- * next line then starts afresh.
+ * Writes lines to a file. Throws if a line is cut, as on a full disk, where Node's own write
+ * ignores a short write. The next line then starts afresh.
  */
 export function lineAppender(append: (bytes: Buffer) => number): (line: string) => void {
   let isCut = false

@@ -9,14 +9,21 @@ import type { Events } from '../../store/events.ts'
 /** An answer that is sent piece by piece. */
 export class Lines {
   readonly pieces: Iterable<string>
-  constructor(pieces: Iterable<string>) { this.pieces = pieces }
+  constructor(pieces: Iterable<string>) {
+    this.pieces = pieces
+  }
 }
 
 /** `seals`: it seals records from now on. */
-export interface Rotated { readonly key: string, readonly seals: boolean }
+export interface Rotated {
+  readonly key: string
+  readonly seals: boolean
+}
 
 /** `isOwn`: this program wrote the row, so it is an entry even if another row is equal. */
-export interface ImportRow extends EntryRow { readonly isOwn: boolean }
+export interface ImportRow extends EntryRow {
+  readonly isOwn: boolean
+}
 
 /** `duplicates`: indexes of rows that exist already; `first`: the first new id. */
 export interface Imported {
@@ -28,15 +35,16 @@ export interface Imported {
 export type Among = 'active' | 'deleted' | 'all'
 
 /**
- * `changed`: when the password was set (null: unknown); `reused`: how many other active entries have it; `sameAs`: the
- * least id that has it; `exposed`: how many users know it who may not be told it any more.
+ * `changed`: when the password was set (null: unknown); `reused`: how many other active entries
+ * have it; `sameAs`: the least id that has it; `exposed`: how many users know it who may not be
+ * told it any more.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
-  readonly changed?: string | null
-  readonly reused?: number
-  readonly sameAs?: number
-  readonly exposed?: number
-}
+    readonly changed?: string | null
+    readonly reused?: number
+    readonly sameAs?: number
+    readonly exposed?: number
+  }
 
 export interface FolderStatus extends JournalLocation, Status {
   readonly pid: number
@@ -49,13 +57,18 @@ export interface FolderStatus extends JournalLocation, Status {
 }
 
 /** `unrecorded`: why the disclosure could not be recorded. */
-export interface Disclosed<T> { readonly found: T, readonly unrecorded?: string }
+export interface Disclosed<T> {
+  readonly found: T
+  readonly unrecorded?: string
+}
 
 /** The entry that a change was about, as it is after the change. */
 export type Named = { readonly id: number } & Pick<EntryFields, 'sistema' | 'usuario'>
 
 /** Of the names given, those that no entry, user or token has yet. */
-export interface NewGroups { readonly newGroups: readonly string[] }
+export interface NewGroups {
+  readonly newGroups: readonly string[]
+}
 
 type Email = { readonly email: string }
 type Id = { readonly id: number }
@@ -72,32 +85,42 @@ interface Searched {
 interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
-  addUser: [Email & { password: string | undefined, name: string | undefined } & Rights, ListedUser & NewGroups]
+  addUser: [
+    Email & { password: string | undefined; name: string | undefined } & Rights,
+    ListedUser & NewGroups
+  ]
   setPassword: [Email & { password: string | undefined }, {}]
   /** `knows`: how many present passwords the user knows. */
   changeUser: [Email & { name: string | undefined } & Rights, NewGroups & { knows: number }]
   removeUser: [Email, { knows: number }]
-  giveFactor: [Email & { factor: string, code: string }, {}]
+  giveFactor: [Email & { factor: string; code: string }, {}]
   removeFactor: [Email, {}]
   listTokens: [{}, readonly ListedToken[]]
   issueToken: [
-    Email & Rights & { ttlMinutes: number | undefined, name: string | undefined }, Issued & NewGroups
+    Email & Rights & { ttlMinutes: number | undefined; name: string | undefined },
+    Issued & NewGroups
   ]
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
   findEntries: [Searched, readonly Listed[]]
   /** Shows its secrets, or one field alone, to `command`; without that, none. */
-  getEntry: [Id & { command: string | undefined, field?: EntryField | undefined } & Unrecorded, Disclosed<Entry>]
-  getCode: [Id, Named & { readonly code: string, readonly seconds: number }]
+  getEntry: [
+    Id & { command: string | undefined; field?: EntryField | undefined } & Unrecorded,
+    Disclosed<Entry>
+  ]
+  getCode: [Id, Named & { readonly code: string; readonly seconds: number }]
   /** With secrets: ask for `disclose` before they are shown. */
-  readEntries: [{ from: number, among: Among }, { readonly found: readonly Entry[], readonly next?: number }]
+  readEntries: [
+    { from: number; among: Among },
+    { readonly found: readonly Entry[]; readonly next?: number }
+  ]
   addEntry: [EntryFields, Named]
   editEntry: [Id & EntryChanges, Named]
   deleteEntry: [Id, Named]
   restoreEntry: [Id, Named]
   purgeEntry: [Id, Named]
   disclose: [Events['entries.disclosed'] & Unrecorded, Disclosed<{}>]
-  importEntries: [{ rows: readonly ImportRow[], keepsDuplicates: 0 | 1, isTrial: 0 | 1 }, Imported]
+  importEntries: [{ rows: readonly ImportRow[]; keepsDuplicates: 0 | 1; isTrial: 0 | 1 }, Imported]
   rotateKey: [{}, Rotated]
   rescueJournal: [{ damage: string | undefined }, Lines]
   rescueKeys: [{}, { readonly keys: readonly string[] }]
@@ -105,9 +128,11 @@ interface Operations {
 }
 
 /** 1: if the disclosure cannot be recorded, a note beside the journal is enough. */
-interface Unrecorded { readonly mayBeUnrecorded?: 0 | 1 | undefined }
+interface Unrecorded {
+  readonly mayBeUnrecorded?: 0 | 1 | undefined
+}
 
-type Rights = { readonly abilities: Abilities, readonly groups: GivenGroups }
+type Rights = { readonly abilities: Abilities; readonly groups: GivenGroups }
 export type OperationName = keyof Operations
 export type Body<N extends OperationName> = Operations[N][0]
 export type Result<N extends OperationName> = Operations[N][1]

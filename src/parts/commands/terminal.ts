@@ -1,4 +1,7 @@
-/** What the operator sees and types. Results go to standard output, everything else to standard error. */
+/**
+ * What the operator sees and types. Results go to standard output, everything else to standard
+ * error.
+ */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
@@ -47,21 +50,22 @@ export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
   /**
-   * Undefined on a terminal. Node's own stream ignores partial writes to a full disk, and buffers without limit for a
-   * slow pipe.
+   * Undefined on a terminal. Node's own stream ignores partial writes to a full disk, and buffers
+   * without limit for a slow pipe.
    */
   readonly #output: Descriptor | undefined
 
   constructor(streams: Streams, asJson: boolean) {
     this.#streams = streams
     this.#asJson = asJson
-    const { fd, isTTY } = streams.stdout as { readonly fd?: Descriptor, readonly isTTY?: boolean }
+    const { fd, isTTY } = streams.stdout as { readonly fd?: Descriptor; readonly isTTY?: boolean }
     this.#output = isTTY === true ? undefined : fd
   }
 
   /** Shows lines, or JSON with `--json`. Control characters are escaped. */
   show(data: object, lines: string | readonly string[]): void {
-    for (const line of this.#asJson ? [JSON.stringify(data)] : [lines].flat()) this.pass(`${visible(line)}\n`)
+    for (const line of this.#asJson ? [JSON.stringify(data)] : [lines].flat())
+      this.pass(`${visible(line)}\n`)
   }
 
   /** Scripts get the text unescaped: a password with escapes is another password. */
@@ -70,12 +74,17 @@ export class Terminal {
     else this.pass(`${text}\n`)
   }
 
-  /** A terminal's width cuts the table. `none` goes to standard error, since scripts count lines. */
-  /** `words`: headers that are no names of fields; `absent`: what a field means that a row lacks. */
+  /**
+   * A terminal's width cuts the table. `none` goes to standard error, since scripts count lines.
+   */
+  /**
+   * `words`: headers that are no names of fields; `absent`: what a field means that a row lacks.
+   */
   list(items: readonly object[], none: string, words: Words = {}, absent: Words = {}): void {
     const { stdout } = this.#streams
     if (items.length === 0 && !this.#asJson) this.note(none)
-    else this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words, absent))
+    else
+      this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words, absent))
   }
 
   choices(items: readonly object[], words: Words): void {
@@ -83,19 +92,27 @@ export class Terminal {
     for (const line of table(items, stderr.columns || Infinity, words)) this.note(line)
   }
 
-  note(line: string): void { this.#streams.stderr.write(`${visible(line)}\n`) }
+  note(line: string): void {
+    this.#streams.stderr.write(`${visible(line)}\n`)
+  }
 
   /** Said before a command acts: the settings may mean another journal than the person. */
   noteJournal({ path, endpoints }: Pick<JournalLocation, 'path' | 'endpoints'>, to = ''): void {
     this.note(`journal ${path}${endpoints === undefined ? '' : ` at ${endpoints.join(', ')}`}${to}`)
   }
 
-  warn(line: string): void { this.#streams.stderr.write(`warning: ${visible(line)}\n`) }
+  warn(line: string): void {
+    this.#streams.stderr.write(`warning: ${visible(line)}\n`)
+  }
 
   /** `share` is 0 to 1; 1 clears the line. */
-  progress(what: string, share: number): void { showProgress(this.#streams.stderr, what, share) }
+  progress(what: string, share: number): void {
+    showProgress(this.#streams.stderr, what, share)
+  }
 
-  get showsResults(): boolean { return this.#streams.stdout.isTTY }
+  get showsResults(): boolean {
+    return this.#streams.stdout.isTTY
+  }
 
   /** Writes unescaped. Blocks the process until all is taken, so no lock may be held. */
   pass(text: string): void {
@@ -105,8 +122,8 @@ export class Terminal {
   }
 
   /**
-   * For a file on standard output (`-`): passes what `write` puts. It is on the device once this resolves, since exit
-   * code 0 says that the file is good.
+   * For a file on standard output (`-`): passes what `write` puts. It is on the device once this
+   * resolves, since exit code 0 says that the file is good.
    */
   async passFile<T>(write: (put: (text: string) => void) => Promise<T>): Promise<T> {
     const made = await write(text => this.pass(text))
@@ -127,17 +144,20 @@ export class Terminal {
   /** Throws a `UsageError` if there is no terminal. */
   assertClip(): NodeJS.WriteStream {
     const terminal = [this.#streams.stdout, this.#streams.stderr].find(stream => stream.isTTY)
-    if (terminal === undefined) throw new UsageError('there is no terminal whose clipboard --clip could use')
+    if (terminal === undefined)
+      throw new UsageError('there is no terminal whose clipboard --clip could use')
     return terminal
   }
 
   /**
-   * OSC 52 reaches the terminal's clipboard also over SSH; some terminals ignore it. It holds the text until a signal
-   * ends that, even one that comes at once. A space clears it: tmux ignores an empty text.
+   * OSC 52 reaches the terminal's clipboard also over SSH; some terminals ignore it. It holds the
+   * text until a signal ends that, even one that comes at once. A space clears it: tmux ignores an
+   * empty text.
    */
   async clip(text: string, seconds: number, onCopied: () => Promise<void>): Promise<void> {
     const terminal = this.assertClip()
-    const put = (held: string): unknown => terminal.write(`\x1b]52;c;${Buffer.from(held).toString('base64')}\x07`)
+    const put = (held: string): unknown =>
+      terminal.write(`\x1b]52;c;${Buffer.from(held).toString('base64')}\x07`)
     const ended = new AbortController()
     const end = (): void => ended.abort()
     for (const signal of ENDING_SIGNALS) this.#streams.once(signal, end)
@@ -153,19 +173,29 @@ export class Terminal {
 
   readonly ending: Ending = (onEnd, act) => endingAtSignal(this.#streams, onEnd, act)
 
-  saying<T>(state: string, act: () => Promise<T>): Promise<T> { return this.ending(() => state, act) }
+  saying<T>(state: string, act: () => Promise<T>): Promise<T> {
+    return this.ending(() => state, act)
+  }
 
-  get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
+  get isInteractive(): boolean {
+    return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY
+  }
 
   /** Neither a script types the words, nor a program reads the results. */
-  get isPerson(): boolean { return this.isInteractive && this.showsResults && !this.#asJson }
+  get isPerson(): boolean {
+    return this.isInteractive && this.showsResults && !this.#asJson
+  }
 
-  /** Throws a `UsageError` if the input is invalid or there is no terminal, an `OperatorError` if cancelled. */
+  /**
+   * Throws a `UsageError` if the input is invalid or there is no terminal, an `OperatorError` if
+   * cancelled.
+   */
   async newSecret(
     fromInput: boolean,
     { prompt, what = 'password', flag = '--password-stdin', fault = () => undefined }: SecretRule
   ): Promise<string> {
-    const faultOf = (secret: string): string | undefined => secret === '' ? `the ${what} is empty` : fault(secret)
+    const faultOf = (secret: string): string | undefined =>
+      secret === '' ? `the ${what} is empty` : fault(secret)
     const { stdin: input, stderr: error } = this.#streams
     if (fromInput && !input.isTTY) {
       const secret = (await this.readText()).replace(/\r?\n$/, '')
@@ -189,7 +219,9 @@ export class Terminal {
     try {
       for (;;) {
         const first = await hidden(`${prompt}: `)
-        const why = faultOf(first) ?? (await hidden('again: ') === first ? undefined : `the two ${what}s differ`)
+        const why =
+          faultOf(first) ??
+          ((await hidden('again: ')) === first ? undefined : `the two ${what}s differ`)
         if (why === undefined) return first
         this.note(why)
       }
@@ -216,7 +248,9 @@ export class Terminal {
     return bytes.toString()
   }
 
-  input(): AsyncIterable<Buffer> { return this.#streams.stdin as AsyncIterable<Buffer> }
+  input(): AsyncIterable<Buffer> {
+    return this.#streams.stdin as AsyncIterable<Buffer>
+  }
 
   /** Throws an `OperatorError` if it is longer. */
   async readInput(maxBytes: number): Promise<Buffer> {
@@ -224,7 +258,8 @@ export class Terminal {
     let bytes = 0
     for await (const chunk of this.#streams.stdin) {
       bytes += (chunk as Buffer).length
-      if (bytes > maxBytes) throw new OperatorError(`standard input is larger than ${maxBytes} bytes; split it`)
+      if (bytes > maxBytes)
+        throw new OperatorError(`standard input is larger than ${maxBytes} bytes; split it`)
       chunks.push(chunk as Buffer)
     }
     return Buffer.concat(chunks)
@@ -235,7 +270,7 @@ export class Terminal {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
     this.#streams.stderr.write(`${visible(what)} Type yes to go on: `)
-    if (await this.line('') !== 'yes') throw new OperatorError('cancelled')
+    if ((await this.line('')) !== 'yes') throw new OperatorError('cancelled')
   }
 }
 
@@ -253,7 +288,11 @@ function named(list: readonly string[], words: readonly (string | undefined)[]):
 /** `room` is 0 if the terminal does not know its width. */
 function table(items: readonly object[], room: number, words: Words, absent: Words = {}): string[] {
   const cell = (value: unknown, name: string): string =>
-    visible(Array.isArray(value) ? named(value, [NO_ITEM, absent[name]]) : String(value ?? absent[name] ?? '-'))
+    visible(
+      Array.isArray(value)
+        ? named(value, [NO_ITEM, absent[name]])
+        : String(value ?? absent[name] ?? '-')
+    )
   // Columns in the order of the fullest row.
   const fields = items.map(item => Object.keys(item)).sort((a, b) => b.length - a.length)
   const names = [...new Set(fields.flat())]
@@ -262,11 +301,16 @@ function table(items: readonly object[], room: number, words: Words, absent: Wor
   const rows = [header, ...cells].map(row => row.map(text => [...text]))
   const wanted = header.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))
-  const line = (row: readonly string[][]): string => row.map((characters, i) => {
-    const width = widths[i]!
-    const shown = characters.length <= width ? characters : [...characters.slice(0, width - 1), '…']
-    return shown.join('') + ' '.repeat(width - shown.length)
-  }).join(GAP).trimEnd()
+  const line = (row: readonly string[][]): string =>
+    row
+      .map((characters, i) => {
+        const width = widths[i]!
+        const shown =
+          characters.length <= width ? characters : [...characters.slice(0, width - 1), '…']
+        return shown.join('') + ' '.repeat(width - shown.length)
+      })
+      .join(GAP)
+      .trimEnd()
   return rows.map(line)
 }
 
@@ -282,11 +326,18 @@ function fitted(wanted: readonly number[], room: number): readonly number[] {
 
 /** Without case and accents, for searches. */
 export function folded(text: string): string {
-  return text.normalize('NFD').replace(/\p{M}+/gu, '').toLowerCase()
+  return text
+    .normalize('NFD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase()
 }
 
 /** Escapes what is not seen (control and format characters), as JSON does. */
 export function visible(line: string): string {
   return line.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, character =>
-    character.split('').map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
+    character
+      .split('')
+      .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('')
+  )
 }

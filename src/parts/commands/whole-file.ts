@@ -1,13 +1,19 @@
 /**
- * Makes a file whole or not at all. It is written under a temporary name, each piece onto the device; then it gets its
- * name; then the folder is synced, which makes the name durable, too. A kill leaves at most `NAME.N.part`, which a
- * start removes beside the journal and its key file.
+ * Makes a file whole or not at all. It is written under a temporary name, each piece onto the
+ * device; then it gets its name; then the folder is synced, which makes the name durable, too. A
+ * kill leaves at most `NAME.N.part`, which a start removes beside the journal and its key file.
  */
 import { Buffer } from 'node:buffer'
 import { randomInt } from 'node:crypto'
 import { dirname } from 'node:path'
 import { systemCode } from '../../errors.ts'
-import { appendAll, isSameFile, WITHOUT_SYNC, type Files, type FileStat } from '../../journal/files.ts'
+import {
+  appendAll,
+  isSameFile,
+  WITHOUT_SYNC,
+  type Files,
+  type FileStat
+} from '../../journal/files.ts'
 
 /** `write` returns when the piece is on the device. */
 export interface NewFile {
@@ -17,7 +23,10 @@ export interface NewFile {
 }
 
 interface WholeFileOptions {
-  /** The file to replace, as it was read: ESTALE if it has changed since. Undefined: EEXIST if the name is taken. */
+  /**
+   * The file to replace, as it was read: ESTALE if it has changed since. Undefined: EEXIST if the
+   * name is taken.
+   */
   readonly replaces?: FileStat | undefined
   readonly confirm?: (() => void) | undefined
   /** A second name in the folder for the replaced file. A kill may leave both. */
@@ -27,9 +36,14 @@ interface WholeFileOptions {
 /** File systems without hard links: FAT, some network file systems. */
 const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/** Makes a file, mode 0600. If it throws, it leaves no file, unless the folder's last sync failed. */
+/**
+ * Makes a file, mode 0600. If it throws, it leaves no file, unless the folder's last sync failed.
+ */
 export async function makeWhole<T>(
-  files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
+  files: Files,
+  path: string,
+  make: (file: NewFile) => T | Promise<T>,
+  options: WholeFileOptions = {}
 ): Promise<T> {
   const { replaces, keepsAs, confirm = () => {} } = options
   const folder = dirname(path)
@@ -70,12 +84,21 @@ function syncNames(files: Files, folder: string): void {
   } catch (error) {
     const code = systemCode(error)
     const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
-    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : error as Error, { code, path: folder })
+    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : (error as Error), {
+      code,
+      path: folder
+    })
   }
 }
 
 /** The second name is durable before the rename removes the first. */
-function replace(files: Files, part: string, path: string, old: FileStat, keepsAs: string | undefined): void {
+function replace(
+  files: Files,
+  part: string,
+  path: string,
+  old: FileStat,
+  keepsAs: string | undefined
+): void {
   const now = files.stat(path)
   if (now === undefined || !isSameFile(now, old) || now.size !== old.size) {
     throw Object.assign(new Error(`${path} was changed by another program`), { code: 'ESTALE' })
@@ -102,5 +125,6 @@ function linkInPlace(files: Files, part: string, path: string): void {
 }
 
 function refuseTaken(files: Files, path: string): void {
-  if (files.stat(path) !== undefined) throw Object.assign(new Error(`${path} exists already`), { code: 'EEXIST' })
+  if (files.stat(path) !== undefined)
+    throw Object.assign(new Error(`${path} exists already`), { code: 'EEXIST' })
 }

@@ -1,8 +1,8 @@
 /**
  * The writing side of an instance. `etcd-log.ts` says why a change is recorded once.
  *
- * **Events are appended right behind the record that they were decided on**, or decided again. So nothing waits between
- * the look at that record and the attempt, and the attempt looks once more.
+ * **Events are appended right behind the record that they were decided on**, or decided again. So
+ * nothing waits between the look at that record and the attempt, and the attempt looks once more.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
@@ -35,9 +35,10 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
           if (decided.events.length === 0) return
         }
         waitEndMs = Math.min(waitEndMs, endMs, performance.now() + MAX_ETCD_WAIT_MS)
-        if (performance.now() < waitEndMs && await follower.turns.wait(waitEndMs)) continue
+        if (performance.now() < waitEndMs && (await follower.turns.wait(waitEndMs))) continue
         waitEndMs = Infinity
-        // etcd compares the marker, and does not know what it says: this alone keeps records out of a closed journal.
+        // etcd compares the marker, and does not know what it says: this alone keeps records out of
+        // a closed journal.
         const fault = follower.writeFault()
         if (fault === undefined) {
           if (await attempt(follower, decided, sealNext, endMs)) return
@@ -46,7 +47,10 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
         await inTime(follower.ask(), endMs) // the marker may name another key by now
         if (follower.writeFault() !== undefined) throw fault
       }
-      throw new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
+      throw new Failure(
+        'write-failed',
+        `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`
+      )
     } catch (error) {
       follower.wrote(error as Failure)
       throw error
@@ -55,11 +59,14 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
 }
 
 /**
- * True: all lines are in the journal, and applied. False: they never will be there, so the events may be decided again.
- * Rejects with `journal-unreachable` if neither is known.
+ * True: all lines are in the journal, and applied. False: they never will be there, so the events
+ * may be decided again. Rejects with `journal-unreachable` if neither is known.
  */
 async function attempt(
-  follower: Follower, { events, on }: Decided, sealNext: SealNext, endMs: number
+  follower: Follower,
+  { events, on }: Decided,
+  sealNext: SealNext,
+  endMs: number
 ): Promise<boolean> {
   const { log, replica, turns } = follower
   if (replica.newest !== on) return false
@@ -75,25 +82,35 @@ async function attempt(
     turns.note(isMade ? undefined : Number(revision))
     if (place.taken === 'not yet') await inTime(follower.ask(), endMs)
   } catch (error) {
-    // A refusal does not prove that nothing was appended: it may answer the repetition of an attempt that was made.
+    // A refusal does not prove that nothing was appended: it may answer the repetition of an
+    // attempt that was made.
     const isRefused = error instanceof Failure && error.code === 'journal-refused'
-    if (isRefused) isAnswered = await inTime(follower.ask(), endMs).then(() => true, () => false)
+    if (isRefused)
+      isAnswered = await inTime(follower.ask(), endMs).then(
+        () => true,
+        () => false
+      )
     if (place.taken === 'not yet') throw isAnswered ? error : unknown(error)
   }
-  // Only another line at the place, or another marker, proves that the attempt fails whenever it arrives.
+  // Only another line at the place, or another marker, proves that the attempt fails whenever it
+  // arrives.
   if (place.taken === 'not yet' && log.marker!.revision === marker.revision) {
     throw new Failure('write-failed', 'another record came first, and is gone')
   }
   if (place.taken !== 'by own line') return false
   // A batch is there whole or not at all, but the watch may have shown its beginning alone.
   const isApplied = replica.newest.seq >= place.seq + lines.length - 1
-  if (!isApplied) await inTime(follower.ask(), endMs).catch(error => { throw unknown(error) })
+  if (!isApplied)
+    await inTime(follower.ask(), endMs).catch(error => {
+      throw unknown(error)
+    })
   return true
 }
 
 function unknown(error: unknown): Failure {
   const why = error instanceof Failure ? error.detail : String(error)
-  const how = 'the change may have been made, or may still be: look (journal show) before you repeat it'
+  const how =
+    'the change may have been made, or may still be: look (journal show) before you repeat it'
   return new Failure('journal-unreachable', `${why}; ${how}`, { cause: error })
 }
 

@@ -8,12 +8,23 @@ import { OperatorError, type Context } from '../../command.ts'
 import type { JournalSource } from '../../part.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
-  ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS
+  ETCD_READ_TIMEOUT_MS,
+  ETCD_WRITE_TIMEOUT_MS,
+  MAX_ETCD_COMMIT_BYTES,
+  MAX_ETCD_COMMIT_RECORDS
 } from './etcd-limits.ts'
 import { START, type Stored } from './etcd-keys.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
-import { emptied, hadRecords, markerText, WAS_EMPTY, unusable, withoutMarker, type Marker } from './marker.ts'
+import {
+  emptied,
+  hadRecords,
+  markerText,
+  WAS_EMPTY,
+  unusable,
+  withoutMarker,
+  type Marker
+} from './marker.ts'
 import { Replica } from './replica.ts'
 
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
@@ -27,25 +38,41 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   const settings = settingsOf(store)
   const { etcdPrefix } = settings
   terminal.noteJournal({ path }, `, to ${etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`)
-  const lines = function * (): Generator<string, void, void> {
+  const lines = function* (): Generator<string, void, void> {
     let read: string[] = []
-    for (const { goodBytes } of readInSteps(disk, path, keys, (_record, text) => { read.push(text) }, bytes)) {
+    for (const { goodBytes } of readInSteps(
+      disk,
+      path,
+      keys,
+      (_record, text) => {
+        read.push(text)
+      },
+      bytes
+    )) {
       terminal.progress('copying', goodBytes / bytes)
-      yield * read
+      yield* read
       read = []
     }
   }
   // Nobody appends to the file meanwhile: this process has the lock until the command ends.
-  const left = 'the copy may not be whole: then no instance takes it, and the same command starts it over'
-  await terminal.saying(`${etcdPrefix}: ${left}`, async () => {
-    await fillEtcd(settings, keys.newest.name, lines(), async () => {
-      const made = await readEtcd(settings, { keys, apply: () => {} })
-      if (made.records !== records || made.head !== head) throw new OperatorError('the copy differs from the journal')
+  const left =
+    'the copy may not be whole: then no instance takes it, and the same command starts it over'
+  await terminal
+    .saying(`${etcdPrefix}: ${left}`, async () => {
+      await fillEtcd(settings, keys.newest.name, lines(), async () => {
+        const made = await readEtcd(settings, { keys, apply: () => {} })
+        if (made.records !== records || made.head !== head)
+          throw new OperatorError('the copy differs from the journal')
+      })
     })
-  }).catch(error => {
-    throw error instanceof Failure ? new OperatorError(`${error.message}; ${left}`) : error
-  }).finally(() => terminal.progress('', 1))
-  terminal.show({ path: etcdPrefix, records, head }, `${etcdPrefix}: ${records} records, head ${head}`)
+    .catch(error => {
+      throw error instanceof Failure ? new OperatorError(`${error.message}; ${left}`) : error
+    })
+    .finally(() => terminal.progress('', 1))
+  terminal.show(
+    { path: etcdPrefix, records, head },
+    `${etcdPrefix}: ${records} records, head ${head}`
+  )
 }
 
 export async function close({ store, terminal }: Context): Promise<void> {
@@ -53,7 +80,13 @@ export async function close({ store, terminal }: Context): Promise<void> {
     if (marker.state === 'closed') throw new OperatorError(`${log.prefix} is closed already`)
     const word = `${isoTime(Date.now())}${marker.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
     // Every append requires the marker that it has read: none comes after this one.
-    const { state } = await change(log, terminal, marker, markerText({ ...marker, state: 'closed' }, word), 'closed')
+    const { state } = await change(
+      log,
+      terminal,
+      marker,
+      markerText({ ...marker, state: 'closed' }, word),
+      'closed'
+    )
     terminal.show({ path: log.prefix, state }, [
       `${log.prefix} is closed: instances read, and take no changes`,
       'journal backup copies it, journal reopen opens it, journal remove ends it'
@@ -72,7 +105,12 @@ export async function reopen({ store, terminal }: Context): Promise<void> {
 }
 
 /** Removes the named journal, whatever the settings say. */
-export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
+export async function remove({
+  store,
+  terminal,
+  flags,
+  positionals: [etcdPrefix = '']
+}: Context): Promise<void> {
   const settings = { ...settingsOf(store), etcdPrefix }
   terminal.noteJournal({ path: etcdPrefix, endpoints: settings.etcdEndpoints })
   await withLog(settings, async log => {
@@ -83,24 +121,33 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
     const newest = keys === 0 ? START : await log.record(keys, inTime(ETCD_READ_TIMEOUT_MS))
     if (newest === undefined) {
       const how = `look at them (etcdctl get ${etcdPrefix} --prefix --keys-only), and remove them by hand`
-      throw new OperatorError(`${etcdPrefix} lacks records, or has keys of another program among its ${keys}; ${how}`)
+      throw new OperatorError(
+        `${etcdPrefix} lacks records, or has keys of another program among its ${keys}; ${how}`
+      )
     }
-    // No instance writes to a closed journal or an unfinished copy. Any other must be the very one that was backed up.
+    // No instance writes to a closed journal or an unfinished copy. Any other must be the very one
+    // that was backed up.
     const isInUse = keys > 0 && ['empty', 'begun', 'copied'].includes(marker.state)
     if (isInUse && !newest.text.endsWith(`"hash":"${String(flags['head'])}"}`)) {
-      const how = 'does not end with a head given by --head; close it first (journal close); if etcd is full, ' +
+      const how =
+        'does not end with a head given by --head; close it first (journal close); if etcd is full, ' +
         'make a backup and give its head by --head'
       throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and ${how}`)
     }
-    await terminal.confirm(`${etcdPrefix}: this permanently deletes its ${keys} records.`, flags['yes'] === true)
+    await terminal.confirm(
+      `${etcdPrefix}: this permanently deletes its ${keys} records.`,
+      flags['yes'] === true
+    )
     const act = (): Promise<boolean> => log.remove(marker, newest, inTime(ETCD_WRITE_TIMEOUT_MS))
-    if (!await answered(log, terminal, 'removed', act)) throw changed(log)
+    if (!(await answered(log, terminal, 'removed', act))) throw changed(log)
     terminal.show({ path: etcdPrefix, records: keys }, `${etcdPrefix}: ${keys} records removed`)
   })
 }
 
 async function withJournal(
-  store: Context['store'], terminal: Context['terminal'], act: (log: EtcdLog, marker: Marker) => Promise<void>
+  store: Context['store'],
+  terminal: Context['terminal'],
+  act: (log: EtcdLog, marker: Marker) => Promise<void>
 ): Promise<void> {
   const settings = settingsOf(store)
   terminal.noteJournal({ path: settings.etcdPrefix, endpoints: settings.etcdEndpoints })
@@ -116,9 +163,14 @@ async function withJournal(
 }
 
 async function change(
-  log: EtcdLog, terminal: Context['terminal'], from: Marker, text: string, becomes: string
+  log: EtcdLog,
+  terminal: Context['terminal'],
+  from: Marker,
+  text: string,
+  becomes: string
 ): Promise<Marker> {
-  const act = (): Promise<Marker | undefined> => log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
+  const act = (): Promise<Marker | undefined> =>
+    log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
   const marker = await answered(log, terminal, becomes, act)
   if (marker?.text !== text) throw changed(log)
   return marker
@@ -126,7 +178,10 @@ async function change(
 
 /** Says of a change without an answer that it may be made. */
 function answered<T>(
-  { prefix }: EtcdLog, terminal: Context['terminal'], becomes: string, act: () => Promise<T>
+  { prefix }: EtcdLog,
+  terminal: Context['terminal'],
+  becomes: string,
+  act: () => Promise<T>
 ): Promise<T> {
   const mayBe = `${prefix} may be ${becomes}, or not: journal verify says so, and the same command may be repeated`
   return terminal.saying(mayBe, act).catch(error => {
@@ -136,14 +191,23 @@ function answered<T>(
 }
 
 function changed({ prefix }: EtcdLog): OperatorError {
-  return new OperatorError(`${prefix} was changed meanwhile, or another copy is made there; look again`)
+  return new OperatorError(
+    `${prefix} was changed meanwhile, or another copy is made there; look again`
+  )
 }
 
 /** Verifies the first `records`, or all. Rejects as `openEtcdJournal` does. */
 export function readEtcd(
-  settings: EtcdSettings, from: Pick<JournalSource, 'keys' | 'apply'> & Partial<JournalSource>
+  settings: EtcdSettings,
+  from: Pick<JournalSource, 'keys' | 'apply'> & Partial<JournalSource>
 ): Promise<Pick<Recovered, 'records' | 'head'>> {
-  const { path: etcdPrefix = settings.etcdPrefix, keys, apply, records = Infinity, onProgress = () => {} } = from
+  const {
+    path: etcdPrefix = settings.etcdPrefix,
+    keys,
+    apply,
+    records = Infinity,
+    onProgress = () => {}
+  } = from
   return withLog({ ...settings, etcdPrefix }, async log => {
     const replica = new Replica(apply, keys, etcdPrefix)
     for (let left = 1; left > 0 && replica.newest.seq < records;) {
@@ -158,27 +222,35 @@ export function readEtcd(
 }
 
 /**
- * Instances refuse the copy until `verify` has resolved. Rejects with `OperatorError` if the prefix is in use, or
- * another copy interferes.
+ * Instances refuse the copy until `verify` has resolved. Rejects with `OperatorError` if the prefix
+ * is in use, or another copy interferes.
  */
 export function fillEtcd(
-  settings: EtcdSettings, key: string, lines: Iterable<string>, verify: () => Promise<void>
+  settings: EtcdSettings,
+  key: string,
+  lines: Iterable<string>,
+  verify: () => Promise<void>
 ): Promise<void> {
   return withLog(settings, async log => {
     // No other copy has this text. An incomplete copy is replaced, a journal left alone.
     const copying = markerText({ key, state: 'copying' }, log.id)
-    let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
+    let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), {
+      isEmpty: true
+    })
     if (begun?.state === 'copying' && begun.text !== copying) {
       begun = await log.change(begun, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { removes: true })
     }
     if (begun?.text !== copying) {
       const what = begun === undefined ? 'other keys' : 'a journal, or another copy is made there'
-      throw new OperatorError(`${log.prefix} holds ${what}; nothing was copied. Name another ETCD_PREFIX`)
+      throw new OperatorError(
+        `${log.prefix} holds ${what}; nothing was copied. Name another ETCD_PREFIX`
+      )
     }
-    const isEmpty = await fill(log, begun, lines) === 0
+    const isEmpty = (await fill(log, begun, lines)) === 0
     await verify() // before the word that lets instances in
     const whole = markerText({ key, state: isEmpty ? 'empty' : 'copied' }, isEmpty ? '' : log.id)
-    if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole) throw changed(log)
+    if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole)
+      throw changed(log)
   })
 }
 
@@ -193,11 +265,12 @@ async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promi
   return newest.seq
 }
 
-function * batchesOf(lines: Iterable<string>): Generator<readonly string[], void, void> {
+function* batchesOf(lines: Iterable<string>): Generator<readonly string[], void, void> {
   let batch: string[] = []
   let bytes = 0
   for (const line of lines) {
-    const isFull = batch.length === MAX_ETCD_COMMIT_RECORDS || bytes + line.length > MAX_ETCD_COMMIT_BYTES
+    const isFull =
+      batch.length === MAX_ETCD_COMMIT_RECORDS || bytes + line.length > MAX_ETCD_COMMIT_BYTES
     if (isFull && batch.length > 0) {
       yield batch
       batch = []
@@ -209,14 +282,17 @@ function * batchesOf(lines: Iterable<string>): Generator<readonly string[], void
   if (batch.length > 0) yield batch
 }
 
-function inTime(ms: number): number { return performance.now() + ms }
+function inTime(ms: number): number {
+  return performance.now() + ms
+}
 
 function settingsOf({ settings }: Context['store']): EtcdSettings {
   return settings as Context['store']['settings'] & EtcdSettings
 }
 
 async function withLog<T>(settings: EtcdSettings, act: (log: EtcdLog) => Promise<T>): Promise<T> {
-  if (settings.etcdEndpoints.length === 0) throw new OperatorError('ETCD_ENDPOINTS must be set, as for the service')
+  if (settings.etcdEndpoints.length === 0)
+    throw new OperatorError('ETCD_ENDPOINTS must be set, as for the service')
   const client = new EtcdClient(etcdAccess(settings, disk))
   try {
     return await act(new EtcdLog(client, settings.etcdPrefix))

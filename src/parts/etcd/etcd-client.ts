@@ -1,25 +1,34 @@
 /**
- * A client of etcd's JSON gateway (etcd 3.4 and later): bytes are base64, 64-bit integers strings; 0, empty and false
- * are left out; a failure has gRPC's code.
+ * A client of etcd's JSON gateway (etcd 3.4 and later): bytes are base64, 64-bit integers strings;
+ * 0, empty and false are left out; a failure has gRPC's code.
  *
- * A request is repeated at the next endpoint, so a change must be worded to happen once (`etcd-log.ts`). The client
- * returns to the first endpoint, the nearest, once it answers.
+ * A request is repeated at the next endpoint, so a change must be worded to happen once
+ * (`etcd-log.ts`). The client returns to the first endpoint, the nearest, once it answers.
  */
 import { Buffer } from 'node:buffer'
-import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
+import {
+  Agent as HttpAgent,
+  request as requestHttp,
+  type IncomingMessage,
+  type RequestOptions
+} from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { finished } from 'node:stream/promises'
 import type { Files } from '../../journal/files.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import {
-  ETCD_ATTEMPT_TIMEOUT_MS, ETCD_LOOK_BACK_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS, MAX_ETCD_ANSWER_BYTES
+  ETCD_ATTEMPT_TIMEOUT_MS,
+  ETCD_LOOK_BACK_MS,
+  ETCD_RETRY_PAUSE_MS,
+  ETCD_WATCH_SILENCE_MS,
+  MAX_ETCD_ANSWER_BYTES
 } from './etcd-limits.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
 
 export interface EtcdAccess {
   readonly endpoints: readonly string[]
   /** `password` is called for each login, because the operator may change it. */
-  readonly user?: { readonly name: string, readonly password: () => string } | undefined
+  readonly user?: { readonly name: string; readonly password: () => string } | undefined
   /** PEM; without `ca`, Node's authorities. */
   readonly ca?: Buffer | undefined
   readonly cert?: Buffer | undefined
@@ -28,7 +37,14 @@ export interface EtcdAccess {
 
 /** Throws `setting-invalid` if a file cannot be read. */
 export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
-  const { etcdEndpoints: endpoints, etcdUser: name, etcdPasswordFile, etcdCa, etcdCert, etcdKey } = settings
+  const {
+    etcdEndpoints: endpoints,
+    etcdUser: name,
+    etcdPasswordFile,
+    etcdCa,
+    etcdCert,
+    etcdKey
+  } = settings
   const read = (path: string | undefined): Buffer | undefined => {
     try {
       return path === undefined ? undefined : files.read(path)
@@ -43,14 +59,15 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
 }
 
 /**
- * gRPC's codes of failures that pass: etcd starts, stops or has no leader. (Cancelled, unknown, deadline exceeded,
- * internal, unavailable.) After them it is not known whether a change was made.
+ * gRPC's codes of failures that pass: etcd starts, stops or has no leader. (Cancelled, unknown,
+ * deadline exceeded, internal, unavailable.) After them it is not known whether a change was made.
  */
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
 
 export const isFull = ({ message }: Error): boolean => /database space exceeded/.test(message)
-const MAKE_ROOM = 'compact and defragment it, or raise --quota-backend-bytes, then end its alarm (etcdctl alarm disarm)'
+const MAKE_ROOM =
+  'compact and defragment it, or raise --quota-backend-bytes, then end its alarm (etcdctl alarm disarm)'
 
 /** The request needs another token or a smaller answer, not another endpoint. */
 class SameEndpoint extends Error {}
@@ -58,9 +75,15 @@ class SameEndpoint extends Error {}
 const SILENT = new Error('no answer in time')
 const RETURNED = new Error('the first endpoint answers again')
 
-interface Answer { readonly status: number, readonly answer: any }
+interface Answer {
+  readonly status: number
+  readonly answer: any
+}
 
-interface Sent { readonly response: Promise<IncomingMessage>, readonly stop: (why: Error) => void }
+interface Sent {
+  readonly response: Promise<IncomingMessage>
+  readonly stop: (why: Error) => void
+}
 
 export class EtcdClient {
   readonly #access: EtcdAccess
@@ -77,13 +100,16 @@ export class EtcdClient {
     const { ca, cert, key } = access
     this.#access = access
     this.#lookBackMs = lookBackMs
-    this.#agents = [new HttpAgent({ keepAlive: true }), new HttpsAgent({ keepAlive: true, ca, cert, key })]
+    this.#agents = [
+      new HttpAgent({ keepAlive: true }),
+      new HttpsAgent({ keepAlive: true, ca, cert, key })
+    ]
   }
 
   /**
-   * `bodyOf` gets the attempt, from 0: later attempts should ask for less, because the answer may have been too large
-   * or slow. Rejects with `journal-unreachable` after `endMs`, with `journal-refused` and etcd's words, or
-   * `journal-closed`.
+   * `bodyOf` gets the attempt, from 0: later attempts should ask for less, because the answer may
+   * have been too large or slow. Rejects with `journal-unreachable` after `endMs`, with
+   * `journal-refused` and etcd's words, or `journal-closed`.
    */
   async ask(path: string, bodyOf: (attempt: number) => object, endMs: number): Promise<any> {
     let why: string | undefined
@@ -99,19 +125,24 @@ export class EtcdClient {
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#leave(at)
         // An earlier answer says more than a cut-off last attempt.
-        if (error !== SILENT || why === undefined) why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
-        if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs) throw new Failure('journal-unreachable', why)
+        if (error !== SILENT || why === undefined)
+          why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
+        if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs)
+          throw new Failure('journal-unreachable', why)
       }
       await new Promise(resolve => setTimeout(resolve, ETCD_RETRY_PAUSE_MS))
     }
   }
 
   /**
-   * Rejects if the stream cannot begin or is silent for `silenceMs`, `take` throws, or the client returns to the first
-   * endpoint.
+   * Rejects if the stream cannot begin or is silent for `silenceMs`, `take` throws, or the client
+   * returns to the first endpoint.
    */
   async follow(
-    path: string, body: object, take: (message: any) => void, signal: AbortSignal,
+    path: string,
+    body: object,
+    take: (message: any) => void,
+    signal: AbortSignal,
     silenceMs: number = ETCD_WATCH_SILENCE_MS
   ): Promise<void> {
     const at = this.#at
@@ -122,7 +153,9 @@ export class EtcdClient {
       this.#endWatch = stop
       try {
         const answer = (await response).setEncoding('utf8')
-        const onText = linesOf(line => { take(JSON.parse(line)) })
+        const onText = linesOf(line => {
+          take(JSON.parse(line))
+        })
         answer.on('data', (text: string) => {
           timer.refresh()
           try {
@@ -137,7 +170,8 @@ export class EtcdClient {
       }
     } catch (error) {
       // A member without a leader ends watches; a silent member may have no news.
-      const isBlameless = signal.aborted || error === SILENT || error === RETURNED || error instanceof Failure
+      const isBlameless =
+        signal.aborted || error === SILENT || error === RETURNED || error instanceof Failure
       if (!isBlameless) this.#leave(at)
       throw error
     }
@@ -187,14 +221,24 @@ export class EtcdClient {
     const { user } = this.#access
     if (user === undefined || this.#token !== undefined) return this.#token
     const text = JSON.stringify({ name: user.name, password: user.password() })
-    const { status, answer } = await this.#exchange(at, '/v3/auth/authenticate', text, undefined, endMs)
-    if (status === 200) return this.#token = String(answer.token)
+    const { status, answer } = await this.#exchange(
+      at,
+      '/v3/auth/authenticate',
+      text,
+      undefined,
+      endMs
+    )
+    if (status === 200) return (this.#token = String(answer.token))
     if (TRANSIENT_CODES.includes(answer.code)) throw new Error(answer.message)
     throw new Failure('journal-refused', `user ${user.name}: ${answer.message}`)
   }
 
   async #exchange(
-    at: number, path: string, text: string, token: string | undefined, endMs: number
+    at: number,
+    path: string,
+    text: string,
+    token: string | undefined,
+    endMs: number
   ): Promise<Answer> {
     const { response, stop } = this.#send(at, path, text, token)
     const timer = setTimeout(stop, Math.max(1, endMs - performance.now()), SILENT)
@@ -203,7 +247,8 @@ export class EtcdClient {
       let bytes = 0
       for await (const chunk of await response) {
         chunks.push(chunk)
-        if ((bytes += chunk.length) > MAX_ETCD_ANSWER_BYTES) throw new SameEndpoint('its answer is too large')
+        if ((bytes += chunk.length) > MAX_ETCD_ANSWER_BYTES)
+          throw new SameEndpoint('its answer is too large')
       }
       return answerOf((await response).statusCode!, Buffer.concat(chunks).toString())
     } finally {
@@ -211,13 +256,21 @@ export class EtcdClient {
     }
   }
 
-  #send(at: number, path: string, text: string, token: string | undefined, signal?: AbortSignal): Sent {
+  #send(
+    at: number,
+    path: string,
+    text: string,
+    token: string | undefined,
+    signal?: AbortSignal
+  ): Sent {
     const url = new URL(path, this.#access.endpoints[at])
     const isTls = url.protocol === 'https:'
     const headers: Record<string, string> = {
-      'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)),
+      'Content-Type': 'application/json',
+      'Content-Length': String(Buffer.byteLength(text)),
       // A member that loses its leader then ends the watch, instead of being silent.
-      'Grpc-Metadata-Hasleader': 'true', ...(token === undefined ? {} : { Authorization: token })
+      'Grpc-Metadata-Hasleader': 'true',
+      ...(token === undefined ? {} : { Authorization: token })
     }
     const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }
     if (signal !== undefined) options.signal = signal
@@ -225,11 +278,19 @@ export class EtcdClient {
     // Destroying an answered request would only report a cut-off.
     let stopped: { destroy(why: Error): unknown } = request
     const response = new Promise<IncomingMessage>((resolve, reject) => {
-      request.on('response', answer => { resolve(answer); stopped = answer })
+      request.on('response', answer => {
+        resolve(answer)
+        stopped = answer
+      })
       request.on('error', reject)
       request.end(text)
     })
-    return { response, stop: why => { stopped.destroy(why) } }
+    return {
+      response,
+      stop: why => {
+        stopped.destroy(why)
+      }
+    }
   }
 }
 
@@ -249,7 +310,11 @@ function answerOf(status: number, text: string): Answer {
   // etcd 3.4 sends a trailer in the body, after a failure's JSON.
   const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
   const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)
-  if (isAnswer) return { status, answer: status === 200 ? answer : { ...answer, message: String(answer.message) } }
+  if (isAnswer)
+    return {
+      status,
+      answer: status === 200 ? answer : { ...answer, message: String(answer.message) }
+    }
   const why = `HTTP status ${status}, and no answer of etcd's`
   throw status < 500 && status !== 200 ? new Failure('journal-refused', why) : new Error(why)
 }

@@ -1,7 +1,8 @@
 /**
  * The journal in etcd, which several instances write (`appender.ts`) and follow (`follower.ts`).
  *
- * **A read** first asks etcd, linearizably, for newer records, so it shows all that was acknowledged before.
+ * **A read** first asks etcd, linearizably, for newer records, so it shows all that was
+ * acknowledged before.
  */
 import type { StorageSettings } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
@@ -14,7 +15,11 @@ import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
 import { appender, type SealNext } from './appender.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
-  ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS, MAX_ETCD_RECORD_BYTES
+  ETCD_READ_TIMEOUT_MS,
+  ETCD_WRITE_TIMEOUT_MS,
+  MAX_ETCD_COMMIT_BYTES,
+  MAX_ETCD_COMMIT_RECORDS,
+  MAX_ETCD_RECORD_BYTES
 } from './etcd-limits.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
@@ -24,11 +29,14 @@ import { Replica } from './replica.ts'
 import { Sealing } from './sealing.ts'
 
 /**
- * Rejects with `key-missing` (the instances share a key, made once), `journal-missing`, `journal-unreachable`,
- * `journal-refused`, `journal-damaged`, or `key-unknown` if the key file lacks a needed key.
+ * Rejects with `key-missing` (the instances share a key, made once), `journal-missing`,
+ * `journal-unreachable`, `journal-refused`, `journal-damaged`, or `key-unknown` if the key file
+ * lacks a needed key.
  */
 export async function openEtcdJournal(
-  settings: EtcdSettings & StorageSettings, options: JournalOptions, apply: Apply
+  settings: EtcdSettings & StorageSettings,
+  options: JournalOptions,
+  apply: Apply
 ): Promise<DurableJournal> {
   const { etcdPrefix: path, etcdEndpoints: endpoints, staleReads } = settings
   const { keyFile, wallMs, random, mayCreate, warn, onProgress = () => {} } = options
@@ -57,14 +65,20 @@ export async function openEtcdJournal(
   void follower.follow(closing.signal)
   return {
     maxRecords: MAX_ETCD_COMMIT_RECORDS,
-    maxBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
-    maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
+    maxBytes: ((MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4) * 3,
+    maxEventBytes: ((MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4) * 3,
     append: appender(follower, sealerOf(follower, wallMs, random)),
     catchUp: catchUpOf(follower, staleReads),
-    get tagKey() { return tagKeys.of(replica.firstKey ?? sealing.key().name) },
+    get tagKey() {
+      return tagKeys.of(replica.firstKey ?? sealing.key().name)
+    },
     status: () => {
       const { trouble, readPercent, readFault, fullSince } = follower
-      const { newest: { seq: records }, head, broken } = replica
+      const {
+        newest: { seq: records },
+        head,
+        broken
+      } = replica
       const [mayHeal, mayLack] = [broken === undefined, readFault !== undefined]
       return { fault: trouble?.message, mayHeal, mayLack, readPercent, fullSince, records, head }
     },
@@ -82,23 +96,35 @@ export async function openEtcdJournal(
   }
 }
 
-/** Only `STALE_READS` lets a request go on without an answer of etcd, and none with a token that is not known here. */
-function catchUpOf(follower: Follower, staleReads: boolean): NonNullable<DurableJournal['catchUp']> {
+/**
+ * Only `STALE_READS` lets a request go on without an answer of etcd, and none with a token that is
+ * not known here.
+ */
+function catchUpOf(
+  follower: Follower,
+  staleReads: boolean
+): NonNullable<DurableJournal['catchUp']> {
   return async mustBeNewest => {
     const { outage } = follower // before asking, which may end or begin one
     const asked = follower.ask()
-    if (!staleReads || mustBeNewest === true) { await asked; return }
+    if (!staleReads || mustBeNewest === true) {
+      await asked
+      return
+    }
     const known = asked.catch(() => {}) // in an outage too, to notice its end
     if (outage === undefined) await known
   }
 }
 
 /**
- * Gives whether it has made the journal. Each question needs the answer before it: is there a marker? does it allow
- * reading, with these keys? are all records there? and nothing else among them?
+ * Gives whether it has made the journal. Each question needs the answer before it: is there a
+ * marker? does it allow reading, with these keys? are all records there? and nothing else among
+ * them?
  */
 async function start(
-  follower: Follower, newKey: string | undefined, onProgress: (share: number) => void
+  follower: Follower,
+  newKey: string | undefined,
+  onProgress: (share: number) => void
 ): Promise<boolean> {
   const { log, sealing, replica } = follower
   const inTime = (ms: number): number => performance.now() + ms
@@ -117,10 +143,13 @@ async function start(
   // Without records, only the marker tells a new journal from one that was emptied.
   if (seq === 0 && hadRecords(marker)) throw emptied(prefix)
   // Keys of the range, less those that were applied.
-  const among = await log.look(inTime(ETCD_READ_TIMEOUT_MS), seq) - seq
+  const among = (await log.look(inTime(ETCD_READ_TIMEOUT_MS), seq)) - seq
   if (among > 0) {
     const how = `remove them (etcdctl get ${prefix}/ --prefix --keys-only shows all)`
-    throw new Failure('journal-damaged', `${prefix}: keys of another program are among the records, ${among}; ${how}`)
+    throw new Failure(
+      'journal-damaged',
+      `${prefix}: keys of another program are among the records, ${among}; ${how}`
+    )
   }
   return isNew
 }
@@ -132,7 +161,11 @@ function warnOfFile(settings: EtcdSettings & StorageSettings, warn: JournalOptio
   warn(`the service uses the journal ${settings.etcdPrefix} in etcd, and not ${path}. ${how}`)
 }
 
-function sealerOf({ replica, sealing }: Follower, wallMs: () => number, random: JournalOptions['random']): SealNext {
+function sealerOf(
+  { replica, sealing }: Follower,
+  wallMs: () => number,
+  random: JournalOptions['random']
+): SealNext {
   const nonce = nonces(random)
   return events => {
     const seal = { time: isoTime(wallMs()), key: sealing.key(), nonce }
@@ -146,7 +179,9 @@ class TagKeys {
   #name: string | undefined
   #key = ''
 
-  constructor(sealing: Sealing) { this.#sealing = sealing }
+  constructor(sealing: Sealing) {
+    this.#sealing = sealing
+  }
 
   of(name: string): string {
     if (name !== this.#name) this.#key = tagKeyOf(this.#sealing.find(name))

@@ -1,5 +1,6 @@
 /**
- * The keys of a journal in etcd, in base64. etcd sorts by bytes, so with `.` before `/`, and `/` before `0`:
+ * The keys of a journal in etcd, in base64. etcd sorts by bytes, so with `.` before `/`, and `/`
+ * before `0`:
  *
  *     PREFIX.key                 the marker
  *     PREFIX.turn/ID             who waits for a turn
@@ -34,7 +35,10 @@ export interface KeyValue {
 }
 
 /** `range_end` is not included. */
-interface Range { readonly key: string, readonly range_end: string }
+interface Range {
+  readonly key: string
+  readonly range_end: string
+}
 
 const SEQ_DIGITS = 16
 /** Holds all that is not sealed, and the nonce. */
@@ -56,23 +60,32 @@ export class Keys {
     this.turns = { key: this.turn(''), range_end: base64(`${prefix}.turn0`) }
   }
 
-  record(seq: number): string { return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
-  turn(id: string): string { return base64(`${this.#prefix}.turn/${id}`) }
+  record(seq: number): string {
+    return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`)
+  }
+  turn(id: string): string {
+    return base64(`${this.#prefix}.turn/${id}`)
+  }
 
   /** With `limit`, etcd would still count all that follows. */
   range(first: number, records: number): Range {
     return { key: this.record(first), range_end: this.record(first + records) }
   }
 
-  /** Compares the beginning, which no other line has: the whole may be long. Nothing to compare before the first. */
+  /**
+   * Compares the beginning, which no other line has: the whole may be long. Nothing to compare
+   * before the first.
+   */
   isAt({ seq, text }: Stored): object[] {
     // Shorter than the line: GREATER does not include what is equal.
     const start = text.slice(0, Math.min(START_CHARACTERS, text.length - 1))
     const compared = { target: 'VALUE', key: this.record(seq) }
-    return seq === 0 ? [] : [
-      { ...compared, result: 'GREATER', value: base64(start) },
-      { ...compared, result: 'LESS', value: base64(`${start}\xff`) }
-    ]
+    return seq === 0
+      ? []
+      : [
+          { ...compared, result: 'GREATER', value: base64(start) },
+          { ...compared, result: 'LESS', value: base64(`${start}\xff`) }
+        ]
   }
 
   /** Also the text: an etcd that was restored from a snapshot may give a revision twice. */
@@ -85,15 +98,22 @@ export class Keys {
 
   /** Leaves out other programs' keys, and the marker. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
-    return kvs.map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) }))
+    return kvs
+      .map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) }))
       .filter(({ seq }) => seq > 0)
   }
 
   turnsIn(kvs: readonly KeyValue[]): Turn[] {
-    return kvs.filter(({ key, value = '' }) =>
-      text(key).startsWith(`${this.#prefix}.turn/`) && /^[0-9]{1,9}$/.test(text(value)))
-      .map(({ key, value = '', create_revision: revision }) =>
-        ({ key, revision, waitMs: Math.min(Number(text(value)), MAX_ETCD_TURN_MS) }))
+    return kvs
+      .filter(
+        ({ key, value = '' }) =>
+          text(key).startsWith(`${this.#prefix}.turn/`) && /^[0-9]{1,9}$/.test(text(value))
+      )
+      .map(({ key, value = '', create_revision: revision }) => ({
+        key,
+        revision,
+        waitMs: Math.min(Number(text(value)), MAX_ETCD_TURN_MS)
+      }))
   }
 
   #numberIn(key: string): number {
@@ -103,7 +123,11 @@ export class Keys {
   }
 }
 
-export function markerIn({ response_range }: { response_range: { kvs?: readonly KeyValue[] } }): Marker | undefined {
+export function markerIn({
+  response_range
+}: {
+  response_range: { kvs?: readonly KeyValue[] }
+}): Marker | undefined {
   const found = response_range.kvs?.[0]
   return found && markerOf(text(found.value ?? ''), found.mod_revision)
 }
@@ -112,10 +136,18 @@ export function namesOf(kvs: readonly KeyValue[]): string {
   return kvs.map(({ key }) => JSON.stringify(text(key))).join(', ')
 }
 
-export function put(key: string, value: string): object { return { request_put: { key, value: base64(value) } } }
+export function put(key: string, value: string): object {
+  return { request_put: { key, value: base64(value) } }
+}
 
-export function isFree(key: string): object { return { target: 'CREATE', key, create_revision: '0' } }
+export function isFree(key: string): object {
+  return { target: 'CREATE', key, create_revision: '0' }
+}
 
-function base64(text: string): string { return Buffer.from(text, 'latin1').toString('base64') }
+function base64(text: string): string {
+  return Buffer.from(text, 'latin1').toString('base64')
+}
 
-function text(base64: string): string { return Buffer.from(base64, 'base64').toString('latin1') }
+function text(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('latin1')
+}

@@ -40,7 +40,16 @@ export const MAX_ETCD_PAGE_RECORDS: number = 8_192
 /** A larger answer is asked for in parts. */
 export const MAX_ETCD_ANSWER_BYTES: number = 64 * 1024 * 1024
 
-assert.ok(MAX_ETCD_COMMIT_BYTES + MAX_ETCD_RECORD_BYTES <= 1.5 * 1024 * 1024 - 128 * 256, 'a commit fits a request')
-assert.ok(MAX_LINE_BYTES * 4 / 3 + 1024 < MAX_ETCD_ANSWER_BYTES, 'the longest line fits an answer')
-assert.ok(ETCD_ATTEMPT_TIMEOUT_MS * 2 < ETCD_READ_TIMEOUT_MS, 'two endpoints can be silent, and the third answer')
+assert.ok(
+  MAX_ETCD_COMMIT_BYTES + MAX_ETCD_RECORD_BYTES <= 1.5 * 1024 * 1024 - 128 * 256,
+  'a commit fits a request'
+)
+assert.ok(
+  (MAX_LINE_BYTES * 4) / 3 + 1024 < MAX_ETCD_ANSWER_BYTES,
+  'the longest line fits an answer'
+)
+assert.ok(
+  ETCD_ATTEMPT_TIMEOUT_MS * 2 < ETCD_READ_TIMEOUT_MS,
+  'two endpoints can be silent, and the third answer'
+)
 assert.ok(MAX_ETCD_WAIT_MS < ETCD_WRITE_TIMEOUT_MS, 'turns that are not taken do not fail a change')

@@ -1,12 +1,16 @@
 /**
  * Reads what other instances wrote, and knows why nothing can be read or written.
  *
- * **The watch** keeps an idle instance up to date; no answer relies on it. After it ends or is silent, all newer
- * records are read first.
+ * **The watch** keeps an idle instance up to date; no answer relies on it. After it ends or is
+ * silent, all newer records are read first.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
-  ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS
+  ETCD_FAULT_PAUSE_MS,
+  ETCD_PROBE_PAUSE_MS,
+  ETCD_READ_TIMEOUT_MS,
+  ETCD_RETRY_PAUSE_MS,
+  ETCD_WATCH_SILENCE_MS
 } from './etcd-limits.ts'
 import { isFull } from './etcd-client.ts'
 import type { Stored } from './etcd-keys.ts'
@@ -20,7 +24,12 @@ import type { Change } from './watch.ts'
 
 /** Failures that pass, perhaps once key file, user or room is right. */
 const PASSING: readonly FailureCode[] = [
-  'journal-unreachable', 'journal-behind', 'journal-refused', 'key-unknown', 'key-invalid', 'folder-unusable'
+  'journal-unreachable',
+  'journal-behind',
+  'journal-refused',
+  'key-unknown',
+  'key-invalid',
+  'folder-unusable'
 ]
 
 export class Follower {
@@ -37,12 +46,16 @@ export class Follower {
   #refusal: Failure | undefined
   #fullSince: number | undefined
   #probing: NodeJS.Timeout | undefined
-  #behind: { readonly seq: number, readonly of: number } | undefined
+  #behind: { readonly seq: number; readonly of: number } | undefined
   #reported: string | undefined
   #isOpen = false
 
   constructor(
-    log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void, wallMs: () => number
+    log: EtcdLog,
+    replica: Replica,
+    sealing: Sealing,
+    warn: (line: string) => void,
+    wallMs: () => number
   ) {
     this.log = log
     this.replica = replica
@@ -53,27 +66,49 @@ export class Follower {
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
-  get readFault(): Failure | undefined { return this.replica.broken ?? this.outage }
+  get readFault(): Failure | undefined {
+    return this.replica.broken ?? this.outage
+  }
 
-  get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
+  get trouble(): Failure | undefined {
+    return this.readFault ?? this.writeFault() ?? this.#refusal
+  }
 
   /** While a full etcd is the trouble. */
-  get fullSince(): number | undefined { return this.trouble === this.#refusal ? this.#fullSince : undefined }
+  get fullSince(): number | undefined {
+    return this.trouble === this.#refusal ? this.#fullSince : undefined
+  }
 
   /** While `journal-behind` is the trouble. */
   get readPercent(): number | undefined {
     if (this.trouble?.code !== 'journal-behind' || this.#behind === undefined) return undefined
-    return Math.floor(100 * this.#behind.seq / this.#behind.of)
+    return Math.floor((100 * this.#behind.seq) / this.#behind.of)
   }
 
-  /** What forbids to write, by what is known here. An outage that may pass does not: the attempt finds out. */
+  /**
+   * What forbids to write, by what is known here. An outage that may pass does not: the attempt
+   * finds out.
+   */
   writeFault(): Failure | undefined {
-    const { replica: { broken }, log: { marker, prefix }, outage } = this
+    const {
+      replica: { broken },
+      log: { marker, prefix },
+      outage
+    } = this
     const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
-    return broken ?? lasting ?? unusable(marker!, prefix) ?? closed(marker!, prefix) ?? this.sealing.fault()
+    return (
+      broken ??
+      lasting ??
+      unusable(marker!, prefix) ??
+      closed(marker!, prefix) ??
+      this.sealing.fault()
+    )
   }
 
-  /** Throws if a record does not follow. The only way to the replica: a broken one takes nothing more. */
+  /**
+   * Throws if a record does not follow. The only way to the replica: a broken one takes nothing
+   * more.
+   */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
     this.replica.take(records)
@@ -82,7 +117,8 @@ export class Follower {
   wrote(error?: Failure): void {
     // An instance is behind until it has read all. An answer to an append does not change that.
     const isBehind = this.outage?.code === 'journal-behind'
-    if (!isBehind && (error === undefined || error.code === 'journal-unreachable')) this.outage = error
+    if (!isBehind && (error === undefined || error.code === 'journal-unreachable'))
+      this.outage = error
     if (error === undefined) this.#refuse(undefined)
     if (error?.code === 'journal-refused' && this.writeFault() === undefined) {
       this.#refuse(error)
@@ -104,10 +140,17 @@ export class Follower {
         await this.log.follow(revision, change => this.#see(change), signal)
       } catch (error) {
         // `ask` reports outages; a watch may end at any time.
-        if (error instanceof Failure && error.code === 'journal-refused' && pauseMs === ETCD_RETRY_PAUSE_MS) {
+        if (
+          error instanceof Failure &&
+          error.code === 'journal-refused' &&
+          pauseMs === ETCD_RETRY_PAUSE_MS
+        ) {
           pauseMs = ETCD_WATCH_SILENCE_MS
           const how = `its role should cover all keys from ${this.log.prefix}.key to ${this.log.prefix}/1`
-          if (!hasSaid) this.#warn(`etcd's user may not watch the journal, so changes of others are read late; ${how}`)
+          if (!hasSaid)
+            this.#warn(
+              `etcd's user may not watch the journal, so changes of others are read late; ${how}`
+            )
           hasSaid = true
         }
       }
@@ -128,7 +171,8 @@ export class Follower {
         this.take(records)
         const { seq } = replica.newest
         onPage(seq)
-        if (left === 0) { // only then nothing is missing here
+        if (left === 0) {
+          // only then nothing is missing here
           this.outage = undefined
           return revision
         }
@@ -136,11 +180,19 @@ export class Follower {
         if (performance.now() >= endMs()) throw this.#isBehind()
       }
     } catch (error) {
-      const isLate = this.#behind !== undefined && error instanceof Failure && error.code === 'journal-unreachable'
+      const isLate =
+        this.#behind !== undefined &&
+        error instanceof Failure &&
+        error.code === 'journal-unreachable'
       const known = isLate ? this.#isBehind() : error
-      const failure = known instanceof Failure ? known
-        : new Failure('journal-damaged', `${log.prefix}: unforeseen: ${(error as Error).stack}`, { cause: error })
-      if (failure.code !== 'journal-closed') this.outage = failure // this process ends: that is no trouble
+      const failure =
+        known instanceof Failure
+          ? known
+          : new Failure('journal-damaged', `${log.prefix}: unforeseen: ${(error as Error).stack}`, {
+              cause: error
+            })
+      // this process ends: that is no trouble
+      if (failure.code !== 'journal-closed') this.outage = failure
       throw failure
     } finally {
       if (this.outage?.code !== 'journal-behind') this.#behind = undefined
@@ -162,7 +214,8 @@ export class Follower {
 
   #refuse(why: Failure | undefined): void {
     this.#refusal = why
-    this.#fullSince = why !== undefined && isFull(why) ? this.#fullSince ?? this.#wallMs() : undefined
+    this.#fullSince =
+      why !== undefined && isFull(why) ? (this.#fullSince ?? this.#wallMs()) : undefined
   }
 
   /** Nobody else may ask whether etcd takes writes again. */
@@ -185,7 +238,8 @@ export class Follower {
     const { trouble } = this
     if (!this.#isOpen || trouble?.code === this.#reported) return
     this.#reported = trouble?.code
-    const what = trouble === undefined ? 'changes again' : `no changes at the moment: ${trouble.message}`
+    const what =
+      trouble === undefined ? 'changes again' : `no changes at the moment: ${trouble.message}`
     this.#warn(`the journal takes ${what}`)
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What this instance has applied of the shared journal: the records from the first on, each once and in order. `newest`
- * and `head` move together, and only behind a record that was verified and applied.
+ * What this instance has applied of the shared journal: the records from the first on, each once
+ * and in order. `newest` and `head` move together, and only behind a record that was verified and
+ * applied.
  */
 import { Failure, systemCode } from '../../errors.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
@@ -36,26 +37,32 @@ export class Replica {
   }
 
   /** To learn whose line is applied next. */
-  expect(text: string): Place { return this.#place = { seq: this.newest.seq + 1, text, taken: 'not yet' } }
+  expect(text: string): Place {
+    return (this.#place = { seq: this.newest.seq + 1, text, taken: 'not yet' })
+  }
 
   /**
-   * Skips applied records, and those behind a gap. Throws `journal-damaged` or `key-unknown` if a record does not
-   * follow, with those before applied.
+   * Skips applied records, and those behind a gap. Throws `journal-damaged` or `key-unknown` if a
+   * record does not follow, with those before applied.
    */
   take(records: readonly Stored[]): void {
     for (const record of records) {
       const { seq, text } = record
       if (seq <= this.newest.seq) continue
-      if (seq > this.newest.seq + 1) return // the watch is behind a read: the next read gives the records between
+      // the watch is behind a read: the next read gives the records between
+      if (seq > this.newest.seq + 1) return
       this.#take(record)
-      if (seq === this.#place?.seq) this.#place.taken = text === this.#place.text ? 'by own line' : 'by another'
+      if (seq === this.#place?.seq)
+        this.#place.taken = text === this.#place.text ? 'by own line' : 'by another'
     }
   }
 
   #take(record: Stored): void {
     const { seq, text } = record
     const damage = (error: unknown): Failure =>
-      new Failure('journal-damaged', `${this.#name}, record ${seq}: ${systemCode(error)}`, { cause: error })
+      new Failure('journal-damaged', `${this.#name}, record ${seq}: ${systemCode(error)}`, {
+        cause: error
+      })
     const line = parseLine(text)
     if (line === undefined) throw damage('it is not a line of a journal')
     let read: JournalRecord
@@ -67,7 +74,7 @@ export class Replica {
     try {
       this.#apply(read, text)
     } catch (error) {
-      throw this.broken = damage(error)
+      throw (this.broken = damage(error))
     }
     this.firstKey ??= line.key
     this.newest = record

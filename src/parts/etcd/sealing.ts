@@ -1,11 +1,17 @@
 /**
- * The key that an instance seals with: the marker names it, even if the key file has a newer key. The operator may
- * replace the file at any time, so it is read again for a missing key.
+ * The key that an instance seals with: the marker names it, even if the key file has a newer key.
+ * The operator may replace the file at any time, so it is read again for a missing key.
  */
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
-import { readKeyFile, watchKeys, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
+import {
+  readKeyFile,
+  watchKeys,
+  type Key,
+  type KeyFinder,
+  type Keyring
+} from '../../journal/keys.ts'
 import { addKey } from '../commands/new-keys.ts'
 import type { Rotated } from '../commands/operation.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
@@ -16,7 +22,10 @@ export class Sealing implements KeyFinder {
   readonly #keyFile: string
   readonly #log: EtcdLog
   #keys: Keyring
-  /** Keys that seal, or have sealed a record: the key file must have them all, or nobody could read the journal. */
+  /**
+   * Keys that seal, or have sealed a record: the key file must have them all, or nobody could read
+   * the journal.
+   */
   readonly #needed = new Set<string>()
   /** How many of them `#lack` watches. */
   #watched = 0
@@ -38,13 +47,16 @@ export class Sealing implements KeyFinder {
   }
 
   /** Needs a marker that was read. Throws as `find` does. */
-  key(): Key { return this.find(this.#log.marker!.key) }
+  key(): Key {
+    return this.find(this.#log.marker!.key)
+  }
 
   /** Why nothing may be sealed: a key to seal or read with is missing. */
   fault(): Failure | undefined {
     try {
       this.key()
-      if (this.#watched < this.#needed.size) this.#lack = watchKeys(this.#files, this.#keyFile, this.#needed)
+      if (this.#watched < this.#needed.size)
+        this.#lack = watchKeys(this.#files, this.#keyFile, this.#needed)
       this.#watched = this.#needed.size
       const lack = this.#lack()
       return lack === undefined ? undefined : new Failure('key-unknown', lack)
@@ -54,8 +66,8 @@ export class Sealing implements KeyFinder {
   }
 
   /**
-   * Adds a key or, if the file has a newer key than the marker, has all instances seal with it. Throws as `find` does,
-   * and `write-failed` if another rotation was faster.
+   * Adds a key or, if the file has a newer key than the marker, has all instances seal with it.
+   * Throws as `find` does, and `write-failed` if another rotation was faster.
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!
@@ -67,13 +79,18 @@ export class Sealing implements KeyFinder {
       return { key: this.#keys.newest.name, seals: false }
     }
     const text = marker.text.replace(marker.key, name) // its state stays
-    const changed = await this.#log.change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS).catch(error => {
-      if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
-      const how = `key ${name} may seal by now: etcdctl get ${this.#log.prefix}.key names the key that seals`
-      throw new Failure('journal-unreachable', `${error.detail}; ${how}`, { cause: error })
-    })
+    const changed = await this.#log
+      .change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS)
+      .catch(error => {
+        if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
+        const how = `key ${name} may seal by now: etcdctl get ${this.#log.prefix}.key names the key that seals`
+        throw new Failure('journal-unreachable', `${error.detail}; ${how}`, { cause: error })
+      })
     if (changed?.text !== text) {
-      throw new Failure('write-failed', 'another rotation came first; compare the key files, then try again')
+      throw new Failure(
+        'write-failed',
+        'another rotation came first; compare the key files, then try again'
+      )
     }
     return { key: name, seals: true }
   }

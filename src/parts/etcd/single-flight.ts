@@ -1,13 +1,17 @@
 /**
  * Lets callers share one request.
  *
- * **No answer is older than its call**: a caller shares only a request that is sent after the call. So `waiting` is
- * emptied before the request is sent, and whoever calls from then on shares the next one.
+ * **No answer is older than its call**: a caller shares only a request that is sent after the call.
+ * So `waiting` is emptied before the request is sent, and whoever calls from then on shares the
+ * next one.
  *
- * One request is under way at a time. The next one waits for it, fails if it fails, and its `boundMs` count from the
- * first call, so that nobody waits for two bounds.
+ * One request is under way at a time. The next one waits for it, fails if it fails, and its
+ * `boundMs` count from the first call, so that nobody waits for two bounds.
  */
-export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs: number): () => Promise<T> {
+export function singleFlight<T>(
+  request: (endMs: number) => Promise<T>,
+  boundMs: number
+): () => Promise<T> {
   /** Not sent yet: a new caller may share it. */
   let waiting: Promise<T> | undefined
   /** Sent, and not answered yet. */
@@ -16,7 +20,8 @@ export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs:
     const endMs = performance.now() + boundMs
     try {
       await underWay
-      await new Promise(resolve => setImmediate(resolve)) // callers in the same turn of the loop share it, too
+      // callers in the same turn of the loop share it, too
+      await new Promise(resolve => setImmediate(resolve))
     } catch (error) {
       waiting = undefined
       throw error
@@ -29,5 +34,5 @@ export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs:
       underWay = undefined
     }
   }
-  return () => waiting ??= queued()
+  return () => (waiting ??= queued())
 }

@@ -1,14 +1,14 @@
 /**
- * Fairness between instances, by courtesy: no append depends on a turn, so turns lose and repeat no change, and stop
- * nobody beyond the bound.
+ * Fairness between instances, by courtesy: no append depends on a turn, so turns lose and repeat no
+ * change, and stop nobody beyond the bound.
  *
- * An append that came too late puts `PREFIX.turn/ID`; its next success removes it. Before an append, an instance waits
- * until all turns before its own are gone, at most as long as the longest asks. It then removes the rest, so that a
- * dead instance is waited for once.
+ * An append that came too late puts `PREFIX.turn/ID`; its next success removes it. Before an
+ * append, an instance waits until all turns before its own are gone, at most as long as the longest
+ * asks. It then removes the rest, so that a dead instance is waited for once.
  *
- * Instances of the same pace need no turns: each lets as many others write as wrote between its own last two writes,
- * but no more than have lately waited. So no append comes too late. A silence is borne four times as long as these
- * writes take: giving up too early puts all out of step.
+ * Instances of the same pace need no turns: each lets as many others write as wrote between its own
+ * last two writes, but no more than have lately waited. So no append comes too late. A silence is
+ * borne four times as long as these writes take: giving up too early puts all out of step.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
@@ -29,7 +29,10 @@ export class Turns {
   #others = 0
   #onChange = (): void => {}
 
-  constructor(log: EtcdLog, replica: Replica) { this.#log = log; this.#replica = replica }
+  constructor(log: EtcdLog, replica: Replica) {
+    this.#log = log
+    this.#replica = replica
+  }
 
   see({ turns, ended }: Pick<Change, 'turns' | 'ended'>): void {
     for (const turn of turns.filter(({ key }) => key !== this.#log.turnKey)) {
@@ -64,14 +67,26 @@ export class Turns {
     const silenceMs = Math.min(4 * tookMs * this.#others, MAX_ETCD_PACE_MS)
     this.#others = 0
     const paceEndMs = Math.min(endMs, performance.now() + MAX_ETCD_TURN_MS)
-    const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite,
-      () => Math.min(paceEndMs, performance.now() + silenceMs))
+    const hasPaced = await this.#until(
+      () => this.#replica.writes >= nextWrite,
+      () => Math.min(paceEndMs, performance.now() + silenceMs)
+    )
 
-    const ahead = [...this.#waiting.values()].filter(({ revision }) => Number(revision) < this.#since)
-    const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
-    const turnsEndMs = Math.min(endMs, performance.now() + Math.max(0, ...ahead.map(({ waitMs }) => waitMs)))
-    const hasWaited = await this.#until(() => left().length === 0, () => turnsEndMs)
-    const dead = performance.now() < endMs ? left() : [] // else the wait was cut short: they may be alive
+    const ahead = [...this.#waiting.values()].filter(
+      ({ revision }) => Number(revision) < this.#since
+    )
+    const left = (): Turn[] =>
+      ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
+    const turnsEndMs = Math.min(
+      endMs,
+      performance.now() + Math.max(0, ...ahead.map(({ waitMs }) => waitMs))
+    )
+    const hasWaited = await this.#until(
+      () => left().length === 0,
+      () => turnsEndMs
+    )
+    // else the wait was cut short: they may be alive
+    const dead = performance.now() < endMs ? left() : []
     for (const { key } of dead) this.#waiting.delete(key)
     // the next append reports failures
     if (dead.length > 0) this.#log.drop(dead, endMs).catch(() => {})

@@ -1,6 +1,6 @@
 /**
- * Health and metrics, for this machine and tokens unless a setting allows everyone. They have no rate limit, and
- * disclose no secret.
+ * Health and metrics, for this machine and tokens unless a setting allows everyone. They have no
+ * rate limit, and disclose no secret.
  */
 import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
@@ -13,47 +13,99 @@ import { EXPOSITION_TYPE, metric } from './exposition.ts'
 import type { Audience, MetricsSettings } from './part.ts'
 
 const HEALTHY = messageReply(200, 'OK')
-const FAILED = messageReply(503, 'The journal takes no more writes: read the runbook before you restart the service.')
+const FAILED = messageReply(
+  503,
+  'The journal takes no more writes: read the runbook before you restart the service.'
+)
 const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
-const FULL = messageReply(503, 'The disk of the journal, or etcd, is full: changes fail until there is room.')
+const FULL = messageReply(
+  503,
+  'The disk of the journal, or etcd, is full: changes fail until there is room.'
+)
 const behindReply = (percent: number): Reply =>
   messageReply(503, `The journal is being read: ${percent} % of what other instances wrote.`)
-const NOT_LOCAL =
-  messageReply(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
-const FOREIGN_HOST = messageReply(403,
-  'The Host of this request is not known here: ask by an IP address or localhost, or name it in ALLOWED_HOSTS.')
+const NOT_LOCAL = messageReply(
+  403,
+  'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.'
+)
+const FOREIGN_HOST = messageReply(
+  403,
+  'The Host of this request is not known here: ask by an IP address or localhost, or name it in ALLOWED_HOSTS.'
+)
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
 const exposed = (text: string): Reply => ({ status: 200, body: text, kind: EXPOSITION })
 
 const HEALTH: RouteDescription = {
-  tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
-  answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING, full: FULL, behind: behindReply(40) }
+  tag: 'service',
+  summary: 'Ask for health',
+  description: 'Whether the service takes changes.',
+  answers: {
+    healthy: HEALTHY,
+    failed: FAILED,
+    waiting: WAITING,
+    full: FULL,
+    behind: behindReply(40)
+  }
 }
 const LIVE: RouteDescription = {
-  tag: 'service', summary: 'Ask whether it runs', description: 'Whether the process answers: for what restarts it.',
+  tag: 'service',
+  summary: 'Ask whether it runs',
+  description: 'Whether the process answers: for what restarts it.',
   answers: { healthy: HEALTHY }
 }
 const METRICS: RouteDescription = {
-  tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
-  answers: { exposed: exposed(metric('gauge', 'pes_entries', 'Entries in the store.', [1, { status: 'active' }])) }
+  tag: 'service',
+  summary: 'Read the metrics',
+  description: 'What the service measures, for Prometheus.',
+  answers: {
+    exposed: exposed(
+      metric('gauge', 'pes_entries', 'Entries in the store.', [1, { status: 'active' }])
+    )
+  }
 }
 
 export function healthRoutes(
   { health, metrics, allowedHosts }: MetricsSettings & Pick<CoreSettings, 'allowedHosts'>,
-  journal: Pick<Journal, 'status'>, measure: () => string
+  journal: Pick<Journal, 'status'>,
+  measure: () => string
 ): DescribedRoute[] {
   const routeFor = (
-    audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply,
+    audience: Audience,
+    operation: string,
+    path: string,
+    described: RouteDescription,
+    answer: () => Reply,
     isAllowed = (session: Session | undefined): boolean => session !== undefined
-  ): DescribedRoute[] => audience === 'off' ? [] : [{
-    operation, method: 'GET', path, isPublic: true, allowsHttp: true,
-    description: audience === 'public' ? described
-      : { ...described, answers: { ...described.answers, notLocal: NOT_LOCAL, foreignHost: FOREIGN_HOST } },
-    handle: call => audience === 'public' || isAllowed(call.session) ? answer()
-      : refusal(call, allowedHosts) ?? answer()
-  }]
+  ): DescribedRoute[] =>
+    audience === 'off'
+      ? []
+      : [
+          {
+            operation,
+            method: 'GET',
+            path,
+            isPublic: true,
+            allowsHttp: true,
+            description:
+              audience === 'public'
+                ? described
+                : {
+                    ...described,
+                    answers: {
+                      ...described.answers,
+                      notLocal: NOT_LOCAL,
+                      foreignHost: FOREIGN_HOST
+                    }
+                  },
+            handle: call =>
+              audience === 'public' || isAllowed(call.session)
+                ? answer()
+                : (refusal(call, allowedHosts) ?? answer())
+          }
+        ]
   return [
-    // A look at the file takes 2 µs, a sixth of a request: a flood costs so much more than any other.
+    // A look at the file takes 2 µs, a sixth of a request: a flood costs so much more than any
+    // other.
     ...routeFor(health, 'health', '/healthz', HEALTH, () => {
       const { fault, mayHeal, readPercent, fullSince } = journal.status()
       if (fullSince !== undefined) return FULL
@@ -63,18 +115,35 @@ export function healthRoutes(
     }),
     ...routeFor(health, 'live', '/livez', LIVE, () => HEALTHY),
     // Metrics count all entries: a token that does not see all of them is none here.
-    ...routeFor(metrics, 'metrics', '/metrics', METRICS, () => exposed(measure()),
-      session => session !== undefined && session.groups === undefined)
+    ...routeFor(
+      metrics,
+      'metrics',
+      '/metrics',
+      METRICS,
+      () => exposed(measure()),
+      session => session !== undefined && session.groups === undefined
+    )
   ]
 }
 
-/** Some proxies send one of these alone. A proxy that sends none cannot be told from a program on its machine. */
+/**
+ * Some proxies send one of these alone. A proxy that sends none cannot be told from a program on
+ * its machine.
+ */
 const FIELDS_OF_PROXIES = [
-  'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+  'x-real-ip',
+  'forwarded',
+  'via'
 ] as const
 
 /** Undefined: the client is a program on this machine. */
-function refusal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): Reply | undefined {
+function refusal(
+  { client, head }: Call<unknown>,
+  allowedHosts: ReadonlySet<string>
+): Reply | undefined {
   const isDirect = FIELDS_OF_PROXIES.every(field => head[field] === undefined)
   if (!isLoopback(client) || !isDirect || isFromOtherSite(head['sec-fetch-site'])) return NOT_LOCAL
   return isHostAllowed(head.host!, allowedHosts) ? undefined : FOREIGN_HOST

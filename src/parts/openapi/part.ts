@@ -7,11 +7,17 @@ export const openapi: Part = {
   open: async context => {
     let reply: Reply | undefined
     return {
-      routes: [{
-        operation: 'openapi', method: 'GET', path: '/openapi.json', isPublic: true,
-        // Made on the first request: few ask, and all routes are known then.
-        handle: async () => reply ??= jsonReply(200, (await import('./description.ts')).describe(context))
-      }]
+      routes: [
+        {
+          operation: 'openapi',
+          method: 'GET',
+          path: '/openapi.json',
+          isPublic: true,
+          // Made on the first request: few ask, and all routes are known then.
+          handle: async () =>
+            (reply ??= jsonReply(200, (await import('./description.ts')).describe(context)))
+        }
+      ]
     }
   }
 }

@@ -13,12 +13,18 @@ export const operator: Part = {
   open: async ({ settings, store, accounts, journal, lock, readMs, log }) => {
     if (journal === undefined || lock === undefined) return {}
     const { entries } = store.state
-    if (readMs > LONG_READ_MS && journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, entries.count)) {
-      const how = journal.location().endpoints === undefined ? 'node dist/admin.js journal compact'
-        : 'compacting a copy of the journal in a file, and copying that back to another place,'
+    if (
+      readMs > LONG_READ_MS &&
+      journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, entries.count)
+    ) {
+      const how =
+        journal.location().endpoints === undefined
+          ? 'node dist/admin.js journal compact'
+          : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
-    if (accounts?.users().length === 0) log.warn('nobody can log in yet: node dist/admin.js user add EMAIL')
+    if (accounts?.users().length === 0)
+      log.warn('nobody can log in yet: node dist/admin.js user add EMAIL')
     const { serveOperations } = await import('./socket/local-server.ts')
     const { rescueAtStop } = await import('./rewriting/rescue.ts')
     const warn = (line: string): void => log.warn(line)
@@ -27,19 +33,37 @@ export const operator: Part = {
     const { notesIn, settleNotes, UNTOLD } = await import('./socket/unrecorded.ts')
     const why = await settleNotes(place, store)
     if (why !== undefined) warn(`${UNTOLD}${notesIn(place).join(', ')}: ${why}`)
-    const operated = { store, journal, abilities: settings.abilities, readMs, warn, rescue, ...place }
+    const operated = {
+      store,
+      journal,
+      abilities: settings.abilities,
+      readMs,
+      warn,
+      rescue,
+      ...place
+    }
     const end = serveOperations(lock.server, operated)
     return {
       close: async () => {
         await end()
         await rescueAtStop(journal, store.state, rescue, warn).catch(error =>
-          warn(`what the service held of its failed journal could not be written: ${systemCode(error)}`))
+          warn(
+            `what the service held of its failed journal could not be written: ${systemCode(error)}`
+          )
+        )
       }
     }
   },
-  commands: async () => (await Promise.all([
-    import('./commands/entries-commands.ts'), import('./transfer/transfer-commands.ts'),
-    import('./commands/account-commands.ts'), import('./commands/audit.ts'), import('./commands/journal-commands.ts'),
-    import('./rewriting/rewrite-commands.ts'), import('./salvage/salvage.ts')
-  ])).flatMap(({ COMMANDS }) => COMMANDS)
+  commands: async () =>
+    (
+      await Promise.all([
+        import('./commands/entries-commands.ts'),
+        import('./transfer/transfer-commands.ts'),
+        import('./commands/account-commands.ts'),
+        import('./commands/audit.ts'),
+        import('./commands/journal-commands.ts'),
+        import('./rewriting/rewrite-commands.ts'),
+        import('./salvage/salvage.ts')
+      ])
+    ).flatMap(({ COMMANDS }) => COMMANDS)
 }

@@ -3,9 +3,10 @@ import { disk, fileFault, isFull } from '../../journal/files.ts'
 import { systemCode } from '../../errors.ts'
 import { OperatorError } from '../../command.ts'
 
-type Denied = Error & { readonly permission?: string, readonly resource?: string }
+type Denied = Error & { readonly permission?: string; readonly resource?: string }
 
-const OWNER = 'run the command as its owner; root may do it, too, unless file system or container do not let it'
+const OWNER =
+  'run the command as its owner; root may do it, too, unless file system or container do not let it'
 
 const TEXTS: { readonly [code: string]: string } = {
   EACCES: OWNER,
@@ -19,26 +20,41 @@ const TEXTS: { readonly [code: string]: string } = {
 const SERVICE = 'the user that the service runs as must be able to write there'
 
 /** The process that has the journal open may be another user's. */
-export const TEXTS_OF_SERVICE: typeof TEXTS = { ...TEXTS, EACCES: SERVICE, EPERM: SERVICE, EROFS: SERVICE }
+export const TEXTS_OF_SERVICE: typeof TEXTS = {
+  ...TEXTS,
+  EACCES: SERVICE,
+  EPERM: SERVICE,
+  EROFS: SERVICE
+}
 
 /** Adds the path: errors on open files have none. */
 export function ofFile(error: unknown, path: string): unknown {
   const { syscall, path: known } = error as NodeJS.ErrnoException
-  return syscall === undefined || known !== undefined ? error : Object.assign(error as Error, { path })
+  return syscall === undefined || known !== undefined
+    ? error
+    : Object.assign(error as Error, { path })
 }
 
 /** Errors that are not the system's stay as they are. */
 export function explained(error: unknown, texts: typeof TEXTS = TEXTS): unknown {
   const code = systemCode(error)
-  const text = code === 'ERR_ACCESS_DENIED' ? denied(error as Denied)
-    : faultOf(error as NodeJS.ErrnoException, code, texts)
+  const text =
+    code === 'ERR_ACCESS_DENIED'
+      ? denied(error as Denied)
+      : faultOf(error as NodeJS.ErrnoException, code, texts)
   return text === undefined ? error : new OperatorError(text, { cause: error })
 }
 
-function faultOf(error: NodeJS.ErrnoException, code: string, texts: typeof TEXTS): string | undefined {
+function faultOf(
+  error: NodeJS.ErrnoException,
+  code: string,
+  texts: typeof TEXTS
+): string | undefined {
   if (error.path === undefined) return undefined
   if (code === 'ENOENT') return `there is no file or folder ${error.path}`
-  const todo = isFull(error) ? 'there is no room for it; make some, and run the command again' : texts[code]
+  const todo = isFull(error)
+    ? 'there is no room for it; make some, and run the command again'
+    : texts[code]
   if (todo !== undefined) return `${fileFault(disk, error, error.path)}; ${todo}`
   return error.message.includes(error.path) ? undefined : `${error.path}: ${error.message}`
 }
@@ -46,6 +62,8 @@ function faultOf(error: NodeJS.ErrnoException, code: string, texts: typeof TEXTS
 /** The permission model refuses a folder's sync, before anything is made. */
 function denied({ message, permission = '', resource = '' }: Denied): string {
   const what = resource === '' ? message.replace(/\.$/, '') : `${permission} of ${resource}`
-  return `Node's permission model refuses this (${what}), and nothing was changed; run the command without these ` +
+  return (
+    `Node's permission model refuses this (${what}), and nothing was changed; run the command without these ` +
     'flags of Node, and if the service was started with them, stop it first'
+  )
 }

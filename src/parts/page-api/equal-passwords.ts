@@ -5,7 +5,10 @@ import type { Exposure } from '../../knowledge/exposure.ts'
 import { numberOf } from '../../knowledge/former-knowers.ts'
 import { idsOn, pageOf } from '../../entries/paged-list.ts'
 
-interface Shared { readonly ids: Set<number>, active: number }
+interface Shared {
+  readonly ids: Set<number>
+  active: number
+}
 
 export class EqualPasswords {
   readonly #entries: Entries
@@ -17,8 +20,8 @@ export class EqualPasswords {
   /** Positive numbers that several entries have. */
   readonly #shared = new Set<number>()
   /**
-   * By positive number, if several entries have or had it: users who know it, from any entry, and may not be told every
-   * password.
+   * By positive number, if several entries have or had it: users who know it, from any entry, and
+   * may not be told every password.
    */
   readonly #knowers = new Map<number, readonly number[]>()
   /** Numbers that count otherwise now for other entries, too. */
@@ -40,17 +43,27 @@ export class EqualPasswords {
     return typeof found === 'object' ? found.active - 1 : 0
   }
 
-  /** If several entries, deleted ones too, have the password of an entry: all of them, this one too. Otherwise none. */
+  /**
+   * If several entries, deleted ones too, have the password of an entry: all of them, this one too.
+   * Otherwise none.
+   */
   idsAs(id: number): Iterable<number> {
     const found = this.#ids.get(Math.abs(this.#numbers[id] ?? 0))
     return typeof found === 'object' ? found.ids : []
   }
 
-  /** Users who know the password of an entry from another one that has, or had it, and may not be told all. */
-  knowersAs(id: number): readonly number[] { return this.#knowers.get(Math.abs(this.#numbers[id] ?? 0)) ?? [] }
+  /**
+   * Users who know the password of an entry from another one that has, or had it, and may not be
+   * told all.
+   */
+  knowersAs(id: number): readonly number[] {
+    return this.#knowers.get(Math.abs(this.#numbers[id] ?? 0)) ?? []
+  }
 
   /** Another number after each change of what entries of the page share with others. */
-  recounts(page: number): number { return this.#recounts[page] ?? 0 }
+  recounts(page: number): number {
+    return this.#recounts[page] ?? 0
+  }
 
   /** Reads changed pages, at most so many. True if none is left. */
   refresh(mostPages: number): boolean {
@@ -64,7 +77,8 @@ export class EqualPasswords {
     }
     for (const number of this.#numbersToCompare()) this.#compareKnowers(number)
     for (const number of this.#changed) {
-      for (const id of this.#idsWith(number)) this.#recounts[pageOf(id)] = this.recounts(pageOf(id)) + 1
+      for (const id of this.#idsWith(number))
+        this.#recounts[pageOf(id)] = this.recounts(pageOf(id)) + 1
     }
     this.#changed.clear()
     return true
@@ -113,8 +127,10 @@ export class EqualPasswords {
     }
     this.#changed.add(number)
     this.#shared.add(number)
-    const shared = typeof found === 'object' ? found
-      : { ids: new Set([found]), active: Number(this.#numbers[found]! > 0) }
+    const shared =
+      typeof found === 'object'
+        ? found
+        : { ids: new Set([found]), active: Number(this.#numbers[found]! > 0) }
     shared.ids.add(id)
     shared.active += Number(isActive)
     this.#ids.set(number, shared)

@@ -1,4 +1,7 @@
-/** An entry's history, read from the journal a piece at a time, with other requests answered meanwhile. */
+/**
+ * An entry's history, read from the journal a piece at a time, with other requests answered
+ * meanwhile.
+ */
 import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readInSteps } from '../../journal/recover.ts'
@@ -18,7 +21,10 @@ export interface Change {
   readonly time: string
   /** A user's id, or a text for the operator; null in the open configuration. */
   readonly by: number | string | null
-  /** `kept`: at a compaction; earlier changes are in an archive. `unseen`: while the entry was out of sight. */
+  /**
+   * `kept`: at a compaction; earlier changes are in an archive. `unseen`: while the entry was out
+   * of sight.
+   */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
   /** Those that nobody is answered, too: their names may be said. */
   readonly fields: EntryChanges
@@ -26,7 +32,8 @@ export interface Change {
 
 /** Undefined while another history is read, or if reading would take too long. */
 export function historyReader(
-  journal: DurableJournal, nowMs: () => number = () => performance.now()
+  journal: DurableJournal,
+  nowMs: () => number = () => performance.now()
 ): (id: number, groups?: Groups) => Promise<readonly Change[] | undefined> {
   let isReading = false
   return async (id, groups) => {
@@ -46,7 +53,10 @@ export function historyReader(
         const change = inSight({ version: ++version, ...made })
         changes.push(change)
         characters += lengthOf(change)
-        while (changes.length > MAX_CHANGES || (characters > MAX_CHANGES_CHARACTERS && changes.length > 1)) {
+        while (
+          changes.length > MAX_CHANGES ||
+          (characters > MAX_CHANGES_CHARACTERS && changes.length > 1)
+        ) {
           characters -= lengthOf(changes.shift()!)
         }
       }
@@ -70,7 +80,8 @@ function seenBy(groups: Groups): (change: Change) => Change {
     const wasSeen = isSeen
     state = fieldsOf({ ...state, ...change.fields })
     isSeen = sees(groups, state.grupo)
-    if (!isSeen) return { version: change.version, time: change.time, by: null, change: 'unseen', fields: {} }
+    if (!isSeen)
+      return { version: change.version, time: change.time, by: null, change: 'unseen', fields: {} }
     return wasSeen ? change : { ...change, fields: state }
   }
 }
@@ -80,9 +91,16 @@ function lengthOf({ fields }: Change): number {
 }
 
 const CHANGES: { readonly [type: string]: Change['change'] } = {
-  'entry.created': 'created', 'entry.updated': 'updated', 'entry.deleted': 'deleted', 'entry.restored': 'restored',
-  'entries.imported': 'created', 'entries.kept': 'kept', 'fields.created': 'created', 'fields.updated': 'updated',
-  'fields.imported': 'created', 'fields.kept': 'kept'
+  'entry.created': 'created',
+  'entry.updated': 'updated',
+  'entry.deleted': 'deleted',
+  'entry.restored': 'restored',
+  'entries.imported': 'created',
+  'entries.kept': 'kept',
+  'fields.created': 'created',
+  'fields.updated': 'updated',
+  'fields.imported': 'created',
+  'fields.kept': 'kept'
 }
 
 function changeOf(record: JournalRecord, id: number): Omit<Change, 'version'> | undefined {
@@ -90,6 +108,9 @@ function changeOf(record: JournalRecord, id: number): Omit<Change, 'version'> | 
   const set = changesIn(record, id)
   const change = CHANGES[type]
   if (set === undefined || change === undefined) return undefined
-  const fields = ENTRY_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
+  const fields = ENTRY_FIELDS.filter(field => set[field] !== undefined).map(field => [
+    field,
+    set[field]
+  ])
   return { time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
 }

@@ -1,6 +1,6 @@
 /**
- * Compressed lists. A list holds no passwords or notes, so its size tells of no secret beside an attacker's text
- * (BREACH).
+ * Compressed lists. A list holds no passwords or notes, so its size tells of no secret beside an
+ * attacker's text (BREACH).
  */
 import type { Buffer } from 'node:buffer'
 import { promisify } from 'node:util'
@@ -18,18 +18,23 @@ export function isPackable({ bytes: { length } }: Listing): boolean {
 }
 
 /**
- * Undefined while another list is packed. One list is packed at a time, and one kept for each form, to bound the cost
- * of lists that always change.
+ * Undefined while another list is packed. One list is packed at a time, and one kept for each form,
+ * to bound the cost of lists that always change.
  */
-export function packer(): (list: Listing, form: ListForm | 'in sight') => Promise<Buffer> | undefined {
-  const kept = new Map<string, { readonly tag: string, readonly bytes: Promise<Buffer> }>()
+export function packer(): (
+  list: Listing,
+  form: ListForm | 'in sight'
+) => Promise<Buffer> | undefined {
+  const kept = new Map<string, { readonly tag: string; readonly bytes: Promise<Buffer> }>()
   let isBusy = false
   return (list, form) => {
     const known = kept.get(form)
     if (known?.tag === list.tag) return known.bytes
     if (isBusy) return undefined
     isBusy = true
-    const bytes = pack(list.bytes).finally(() => { isBusy = false })
+    const bytes = pack(list.bytes).finally(() => {
+      isBusy = false
+    })
     kept.set(form, { tag: list.tag, bytes })
     return bytes
   }

@@ -13,7 +13,12 @@ import type { Store } from '../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../accounts/totp.ts'
 import type { PartContext } from '../../part.ts'
 import {
-  EXAMPLE, object, TEXT, UNKNOWN_ID, type DescribedRoute, type RouteDescription
+  EXAMPLE,
+  object,
+  TEXT,
+  UNKNOWN_ID,
+  type DescribedRoute,
+  type RouteDescription
 } from '../routes/described-route.ts'
 import { deletedBelow } from './deleted.ts'
 import { historyRoutes } from './history-routes.ts'
@@ -26,7 +31,11 @@ const RESTORED = messageReply(200, 'contraseña restaurada')
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** A history needs a journal in a file. */
-export function extraRoutes({ store, journal, settings }: PartContext<object>): readonly DescribedRoute[] {
+export function extraRoutes({
+  store,
+  journal,
+  settings
+}: PartContext<object>): readonly DescribedRoute[] {
   const { state } = store
   const { abilities } = settings
   const exposure = new Exposure(state, abilities)
@@ -40,8 +49,11 @@ export function extraRoutes({ store, journal, settings }: PartContext<object>): 
   }
   const hasFile = journal !== undefined && journal.location().endpoints === undefined
   return [
-    listRoute(listingOf(state.entries, equals, exposure), formOf), ...entryRoutes(store), ...deletedRoutes(store),
-    knowledgeRoute(store, equals, readsAll), ...hasFile ? historyRoutes(store, journal) : []
+    listRoute(listingOf(state.entries, equals, exposure), formOf),
+    ...entryRoutes(store),
+    ...deletedRoutes(store),
+    knowledgeRoute(store, equals, readsAll),
+    ...(hasFile ? historyRoutes(store, journal) : [])
   ]
 }
 
@@ -53,19 +65,31 @@ function entryRoutes(store: Store): readonly DescribedRoute[] {
   const before = unknownIdIn(store)
   return [
     {
-      operation: 'oneTimeCode', method: 'GET', path: '/api/oneTimeCode/{id}', description: CODE, before,
+      operation: 'oneTimeCode',
+      method: 'GET',
+      path: '/api/oneTimeCode/{id}',
+      description: CODE,
+      before,
       handle: ({ id }) => {
         const otp = otpIn(store.state.entries.get(id)?.otp ?? '')
         if (otp === undefined) return UNKNOWN
         const nowMs = Date.now()
-        return jsonReply(200, { code: codeAt(otp, stepAt(otp, nowMs)), seconds: secondsLeft(otp, nowMs), status: 200 })
+        return jsonReply(200, {
+          code: codeAt(otp, stepAt(otp, nowMs)),
+          seconds: secondsLeft(otp, nowMs),
+          status: 200
+        })
       }
     },
     {
-      operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE, before,
+      operation: 'restorePassword',
+      method: 'POST',
+      path: '/api/restorePassword/{id}',
+      description: RESTORE,
+      before,
       storingFailed: 'Error restoring password',
       handle: async ({ head, id, session }) =>
-        await restoreEntry(store, id, session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
+        (await restoreEntry(store, id, session ?? null, preconditionIn(head))) ? RESTORED : UNKNOWN
     }
   ]
 }
@@ -77,58 +101,90 @@ function deletedRoutes({ state }: Store): readonly DescribedRoute[] {
   }
   return [
     {
-      operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
+      operation: 'deletedPasswords',
+      method: 'GET',
+      path: '/api/deletedPasswords',
+      description: DELETED,
       handle: ({ session }) => replyBelow(state.entries.size + 1, session)
     },
     {
-      operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
+      operation: 'olderDeletedPasswords',
+      method: 'GET',
+      path: '/api/deletedPasswords/{id}',
+      description: OLDER,
       // A purged id can be asked from too.
-      handle: ({ id, session }) => id === 0 || id > state.entries.size ? UNKNOWN : replyBelow(id, session)
+      handle: ({ id, session }) =>
+        id === 0 || id > state.entries.size ? UNKNOWN : replyBelow(id, session)
     }
   ]
 }
 
 const CODE: RouteDescription = {
-  tag: 'extra', summary: 'The one-time code of an entry at this moment.',
-  description: '`seconds` says how long it is valid. An entry without `otp` is answered as an unknown id. ' +
+  tag: 'extra',
+  summary: 'The one-time code of an entry at this moment.',
+  description:
+    '`seconds` says how long it is valid. An entry without `otp` is answered as an unknown id. ' +
     'Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { code: 1, unknown: UNKNOWN_ID },
   answers: { code: jsonReply(200, { code: '123456', seconds: 30, status: 200 }), unknown: UNKNOWN },
-  schemas: { code: object({
-    code: { type: 'string', pattern: '^[0-9]{6,8}$' },
-    seconds: { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS }, status: { const: 200 }
-  }) }
+  schemas: {
+    code: object({
+      code: { type: 'string', pattern: '^[0-9]{6,8}$' },
+      seconds: { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS },
+      status: { const: 200 }
+    })
+  }
 }
 const GONE = {
-  ...openFieldsOf(EXAMPLE), status: 0, deleted: '2026-01-31T12:00:00.000Z', deletedBy: 'ana@example.org'
+  ...openFieldsOf(EXAMPLE),
+  status: 0,
+  deleted: '2026-01-31T12:00:00.000Z',
+  deletedBy: 'ana@example.org'
 }
 const DELETED_SCHEMA = object({
-  passwords: { type: 'array', items: {
-    type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
-    properties: { id: { type: 'integer', minimum: 1 }, ...OPEN, status: { const: 0 }, deleted: TEXT, deletedBy: TEXT }
-  } },
+  passwords: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['id', 'sistema', 'usuario', 'status'],
+      additionalProperties: false,
+      properties: {
+        id: { type: 'integer', minimum: 1 },
+        ...OPEN,
+        status: { const: 0 },
+        deleted: TEXT,
+        deletedBy: TEXT
+      }
+    }
+  },
   status: { const: 200 }
 })
 const DELETED: RouteDescription = {
-  tag: 'extra', summary: 'The deleted entries without their secrets, newest first.',
-  description: '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at ' +
+  tag: 'extra',
+  summary: 'The deleted entries without their secrets, newest first.',
+  description:
+    '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at ' +
     'most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
     'until there is none. Served where `EXTRA_ROUTES=on`, or a page.',
   answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...GONE }], status: 200 }) },
   schemas: { deleted: DELETED_SCHEMA }
 }
 const OLDER: RouteDescription = {
-  tag: 'extra', summary: 'The deleted entries whose ids are below this one, newest first.',
+  tag: 'extra',
+  summary: 'The deleted entries whose ids are below this one, newest first.',
   description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
   ids: { deleted: 2, unknown: UNKNOWN_ID },
   answers: {
-    deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }), unknown: UNKNOWN
+    deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }),
+    unknown: UNKNOWN
   },
   schemas: { deleted: DELETED_SCHEMA }
 }
 const RESTORE: RouteDescription = {
-  tag: 'extra', summary: 'Makes a deleted entry active again.',
+  tag: 'extra',
+  summary: 'Makes a deleted entry active again.',
   description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`, or a page.',
-  ids: { restored: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
+  ids: { restored: 1, unknown: UNKNOWN_ID },
+  honoursIfMatch: true,
   answers: { restored: RESTORED, unknown: UNKNOWN }
 }

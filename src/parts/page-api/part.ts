@@ -3,18 +3,29 @@ import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Route } from '../../http/router.ts'
 import type { Part } from '../../part.ts'
 
-interface ExtraSettings { readonly extraRoutes: boolean }
+interface ExtraSettings {
+  readonly extraRoutes: boolean
+}
 
 /** The page needs these in any case. */
-const FOR_PAGE: ReadonlySet<string> =
-  new Set(['listEntries', 'oneTimeCode', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword',
-    'whoKnows'])
+const FOR_PAGE: ReadonlySet<string> = new Set([
+  'listEntries',
+  'oneTimeCode',
+  'deletedPasswords',
+  'olderDeletedPasswords',
+  'restorePassword',
+  'whoKnows'
+])
 
 export const pageApi: Part<ExtraSettings> = {
   settings: {
-    extraRoutes: setting('on|off', false, parseSwitch,
+    extraRoutes: setting(
+      'on|off',
+      false,
+      parseSwitch,
       'Whether routes beyond the contract are served: histories; without a page, ' +
-      'also the list without secrets, one-time codes and deleted entries, which a page always needs.')
+        'also the list without secrets, one-time codes and deleted entries, which a page always needs.'
+    )
   },
   abilities: {
     listEntries: ['entry:list', 'listPassword'],
@@ -33,9 +44,14 @@ export const pageApi: Part<ExtraSettings> = {
     const hasPage = 'page' in settings && settings.page === true
     let made: Promise<readonly Route[]> | undefined
     const hosted = (): Promise<readonly Route[]> =>
-      made ??= import('./page-api-routes.ts').then(({ extraRoutes }) => extraRoutes(context))
+      (made ??= import('./page-api-routes.ts').then(({ extraRoutes }) => extraRoutes(context)))
     if (!settings.extraRoutes && !hasPage) return { hosted }
     const routes = await hosted()
-    return { hosted, routes: settings.extraRoutes ? routes : routes.filter(({ operation }) => FOR_PAGE.has(operation)) }
+    return {
+      hosted,
+      routes: settings.extraRoutes
+        ? routes
+        : routes.filter(({ operation }) => FOR_PAGE.has(operation))
+    }
   }
 }

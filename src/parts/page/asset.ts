@@ -1,4 +1,7 @@
-/** A file in memory. Each content coding (RFC 9110 §8.4.1) is prepared once, with its own strong ETag (§8.8.3). */
+/**
+ * A file in memory. Each content coding (RFC 9110 §8.4.1) is prepared once, with its own strong
+ * ETag (§8.8.3).
+ */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -28,15 +31,26 @@ export class Asset {
       const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]
       const coded = coding === 'identity' ? common : ['Content-Encoding', coding, ...common]
       return {
-        coding, tag, whole: { status: 200, kind, body, headers: coded },
+        coding,
+        tag,
+        whole: { status: 200, kind, body, headers: coded },
         notModified: { status: 304, kind, headers: common }
       }
     }
-    const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
-    this.#variants = [variant('br', brotli), variant('gzip', gzipSync(bytes)), variant('identity', bytes)]
+    const brotli = brotliCompressSync(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY }
+    })
+    this.#variants = [
+      variant('br', brotli),
+      variant('gzip', gzipSync(bytes)),
+      variant('identity', bytes)
+    ]
   }
 
-  /** In the smallest coding that the client accepts (RFC 9110 §12.5.3); 304 if the client has the file (§13.1.2). */
+  /**
+   * In the smallest coding that the client accepts (RFC 9110 §12.5.3); 304 if the client has the
+   * file (§13.1.2).
+   */
   reply({ 'accept-encoding': accept, 'if-none-match': known }: Head): Reply {
     const { tag, whole, notModified } =
       this.#variants.find(({ coding }) => takesCoding(accept, coding)) ?? this.#variants.at(-1)!

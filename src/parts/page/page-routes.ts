@@ -29,18 +29,30 @@ const TYPES: { readonly [extension: string]: string } = {
 
 /** Only the service's own files are loaded, asked and run; no text becomes markup or script. */
 const POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
   "manifest-src 'self'",
-  "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
   "trusted-types 'none'"
 ].join('; ')
 
 const HEADERS = [
-  'Content-Security-Policy', POLICY,
-  'X-Frame-Options', 'DENY',
-  'Referrer-Policy', 'no-referrer',
-  'Cross-Origin-Opener-Policy', 'same-origin',
-  'Cross-Origin-Resource-Policy', 'same-origin',
+  'Content-Security-Policy',
+  POLICY,
+  'X-Frame-Options',
+  'DENY',
+  'Referrer-Policy',
+  'no-referrer',
+  'Cross-Origin-Opener-Policy',
+  'same-origin',
+  'Cross-Origin-Resource-Policy',
+  'same-origin',
   'Permissions-Policy',
   'clipboard-read=(), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
 ]
@@ -52,31 +64,49 @@ const KEPT = 'public, max-age=31536000, immutable'
 const isLater = (name: string): boolean => name.endsWith('.txt')
 
 /**
- * The page at `/`, which says what is served, and its files below a path with a hash of all of them, so that a second
- * visit asks for `/` alone. Lists of words have a path for good: a page that stays open over an upgrade asks for them.
- * Throws `page-unusable` if a file is unreadable.
+ * The page at `/`, which says what is served, and its files below a path with a hash of all of
+ * them, so that a second visit asks for `/` alone. Lists of words have a path for good: a page that
+ * stays open over an upgrade asks for them. Throws `page-unusable` if a file is unreadable.
  */
-export function pageRoutes(files: Files, served: () => readonly Route[], hasUsers: () => boolean): readonly Route[] {
+export function pageRoutes(
+  files: Files,
+  served: () => readonly Route[],
+  hasUsers: () => boolean
+): readonly Route[] {
   if (dirname === undefined) throw unusable('a bundle in CommonJS does not have its files')
   const folder = join(dirname, BROWSER)
   const read = (name: string): Buffer => files.read(join(folder, name))
-  const route = (path: string, answer: (head: Head) => Reply): Route =>
-    ({ operation: 'page', method: 'GET', path, isPublic: true, handle: ({ head }) => answer(head) })
+  const route = (path: string, answer: (head: Head) => Reply): Route => ({
+    operation: 'page',
+    method: 'GET',
+    path,
+    isPublic: true,
+    handle: ({ head }) => answer(head)
+  })
   const asset = (name: string, bytes: Buffer, cache: string): Asset =>
     new Asset(bytes, { type: TYPES[extname(name)]!, cache }, HEADERS)
   try {
     const page = String(read('page.html'))
     const names = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
-    const others = [...names.map(name => [name, read(name)] as const), ['common.txt', Buffer.from(COMMONEST)] as const]
-      .sort(([one], [other]) => one < other ? -1 : 1)
+    const others = [
+      ...names.map(name => [name, read(name)] as const),
+      ['common.txt', Buffer.from(COMMONEST)] as const
+    ].sort(([one], [other]) => (one < other ? -1 : 1))
     const hash = createHash('sha256')
     for (const [name, bytes] of others) hash.update(`${name} ${bytes.length} `).update(bytes)
     const place = `web/${hash.digest('hex').slice(0, 16)}/`
-    const modules = others.map(([name]) => name).filter(name => name.endsWith('.js') && name !== 'main.js')
+    const modules = others
+      .map(([name]) => name)
+      .filter(name => name.endsWith('.js') && name !== 'main.js')
       .map(name => `<link rel="modulepreload" href="${place}${name}">`)
-    const html = page.replaceAll('"web/', `"${place}`).replace('<!-- modules -->', modules.join('\n  '))
+    const html = page
+      .replaceAll('"web/', `"${place}`)
+      .replace('<!-- modules -->', modules.join('\n  '))
     const pageWith = (hasUsers: boolean): Asset => {
-      const said = JSON.stringify({ operations: operationsOf(served()), hasUsers }).replaceAll('"', '&quot;')
+      const said = JSON.stringify({ operations: operationsOf(served()), hasUsers }).replaceAll(
+        '"',
+        '&quot;'
+      )
       const whole = html.replace('name="served" content=""', `name="served" content="${said}"`)
       return asset('page.html', Buffer.from(whole), ASKED_AGAIN)
     }
@@ -87,10 +117,13 @@ export function pageRoutes(files: Files, served: () => readonly Route[], hasUser
       pages.set(isWith, known)
       return known
     }
-    return [route('/', head => pageNow().reply(head)), ...others.map(([name, bytes]) => {
-      const own = asset(name, bytes, isLater(name) ? ASKED_AGAIN : KEPT)
-      return route(isLater(name) ? `/web/${name}` : `/${place}${name}`, head => own.reply(head))
-    })]
+    return [
+      route('/', head => pageNow().reply(head)),
+      ...others.map(([name, bytes]) => {
+        const own = asset(name, bytes, isLater(name) ? ASKED_AGAIN : KEPT)
+        return route(isLater(name) ? `/web/${name}` : `/${place}${name}`, head => own.reply(head))
+      })
+    ]
   } catch (error) {
     throw unusable(`${folder}: ${systemCode(error)}`, error)
   }
@@ -100,10 +133,18 @@ export function pageRoutes(files: Files, served: () => readonly Route[], hasUser
 function operationsOf(routes: readonly Route[]): object {
   const asked = routes.filter(({ path }) => path.startsWith('/api/'))
   const known = [ANY_ABILITY, ...new Set(asked.flatMap(({ abilities }) => abilities ?? []))]
-  return Object.fromEntries(asked.map(({ operation, abilities }) =>
-    [operation, abilities === undefined ? null : known.filter(one => mayCall([one], abilities))]))
+  return Object.fromEntries(
+    asked.map(({ operation, abilities }) => [
+      operation,
+      abilities === undefined ? null : known.filter(one => mayCall([one], abilities))
+    ])
+  )
 }
 
 function unusable(why: string, cause?: unknown): Failure {
-  return new Failure('page-unusable', `${why}; PAGE=off, or the option page: false, serves without it`, { cause })
+  return new Failure(
+    'page-unusable',
+    `${why}; PAGE=off, or the option page: false, serves without it`,
+    { cause }
+  )
 }

@@ -3,7 +3,9 @@ import { parseSwitch, setting } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
 import type { Part } from '../../part.ts'
 
-interface PageSettings { readonly page: boolean }
+interface PageSettings {
+  readonly page: boolean
+}
 
 export const page: Part<PageSettings> = {
   settings: {

@@ -1,4 +1,7 @@
-/** Logins by a proxy in front of the service that knows who somebody is, and by the host of an embedded service. */
+/**
+ * Logins by a proxy in front of the service that knows who somebody is, and by the host of an
+ * embedded service.
+ */
 import { fail, parseNonEmpty, setting, type CoreSettings } from '../../core-settings.ts'
 import { Failure } from '../../errors.ts'
 import { isReadField } from '../../http/head.ts'
@@ -15,10 +18,18 @@ export interface ProxyLoginSettings {
 
 export const proxyLogin: Part<ProxyLoginSettings> = {
   settings: {
-    proxyLoginHeader: setting('NAME', undefined, parseHeader,
-      'The header in which a proxy in front of the service says whose browser it is, as an e-mail address.'),
-    proxyLoginSecretFile: setting('FILE', undefined, parseNonEmpty,
-      'The file with the secret that this proxy shows in `X-Proxy-Login-Secret`, on its only line.')
+    proxyLoginHeader: setting(
+      'NAME',
+      undefined,
+      parseHeader,
+      'The header in which a proxy in front of the service says whose browser it is, as an e-mail address.'
+    ),
+    proxyLoginSecretFile: setting(
+      'FILE',
+      undefined,
+      parseNonEmpty,
+      'The file with the secret that this proxy shows in `X-Proxy-Login-Secret`, on its only line.'
+    )
   },
   check: settings => {
     const { proxyLoginHeader: header, proxyLoginSecretFile: file, trustProxy } = settings
@@ -47,16 +58,20 @@ export const proxyLogin: Part<ProxyLoginSettings> = {
 /** Whoever is removed at the proxy keeps the token until it ends. */
 function lacking({ auth, tokenTtlMinutes }: Partial<CoreSettings>): string[] {
   return [
-    ...auth === 'bearer' ? [] : ['AUTH=bearer'],
-    ...tokenTtlMinutes === undefined ? ['TOKEN_TTL_MINUTES, such as 720'] : []
+    ...(auth === 'bearer' ? [] : ['AUTH=bearer']),
+    ...(tokenTtlMinutes === undefined ? ['TOKEN_TTL_MINUTES, such as 720'] : [])
   ]
 }
 
 /** A name that every proxy passes on, and that means nothing else. */
 function parseHeader(text: string): string {
   const name = text.toLowerCase()
-  const isTaken = name === SECRET_HEADER || isReadField(name) || /^(sec-|proxy-|content-|x-forwarded-)/.test(name)
+  const isTaken =
+    name === SECRET_HEADER || isReadField(name) || /^(sec-|proxy-|content-|x-forwarded-)/.test(name)
   const isName = /^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(name) && name.length <= 64
-  return isName && !isTaken ? text
-    : fail('a name of letters, digits and hyphens that has no other meaning, such as X-Auth-Request-Email')
+  return isName && !isTaken
+    ? text
+    : fail(
+        'a name of letters, digits and hyphens that has no other meaning, such as X-Auth-Request-Email'
+      )
 }

@@ -1,4 +1,7 @@
-/** `POST /api/proxyLogin`: a token for whoever somebody trusted vouches for. Every refusal is answered alike. */
+/**
+ * `POST /api/proxyLogin`: a token for whoever somebody trusted vouches for. Every refusal is
+ * answered alike.
+ */
 import { Buffer } from 'node:buffer'
 import { clientKey, isTrusted, peerOf, type Peer } from '../../http/client.ts'
 import { isHttps } from '../../http/guards.ts'
@@ -17,23 +20,38 @@ import type { DescribedRoute, RouteDescription } from '../routes/described-route
 import type { ProxyLoginSettings } from './part.ts'
 import { SECRET_HEADER, type Secret } from './secret.ts'
 
-interface ProxyLogin extends Pick<PartContext<ProxyLoginSettings>, 'settings' | 'store' | 'log' | 'vouchedFor'> {
+interface ProxyLogin extends Pick<
+  PartContext<ProxyLoginSettings>,
+  'settings' | 'store' | 'log' | 'vouchedFor'
+> {
   readonly accounts: Accounts
   /** Undefined if only the host vouches. */
   readonly secret: Secret | undefined
 }
 
 /** `kind` stands for all refusals that are warned of once in a while; without one, none is. */
-interface Refusal { readonly kind?: string, readonly why: string }
+interface Refusal {
+  readonly kind?: string
+  readonly why: string
+}
 
 export function proxyLoginRoute(context: ProxyLogin): DescribedRoute {
-  const { settings: { loginLimit, tokenTtlMinutes }, accounts, store: { state }, log } = context
+  const {
+    settings: { loginLimit, tokenTtlMinutes },
+    accounts,
+    store: { state },
+    log
+  } = context
   const warnOf = onceInAWhile(log.warn)
   // As for a login by password.
   const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS)
   return {
-    operation: 'proxyLogin', method: 'POST', path: '/api/proxyLogin', description: DESCRIPTION,
-    isPublic: true, isNeverShared: true,
+    operation: 'proxyLogin',
+    method: 'POST',
+    path: '/api/proxyLogin',
+    description: DESCRIPTION,
+    isPublic: true,
+    isNeverShared: true,
     limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit),
     storingFailed: 'Error logging in',
     handle: async call => {
@@ -52,7 +70,10 @@ export function proxyLoginRoute(context: ProxyLogin): DescribedRoute {
 }
 
 /** The address that somebody trusted vouches for. */
-function vouchedIn({ settings, vouchedFor, secret }: ProxyLogin, { request, head }: Call<unknown>): string | Refusal {
+function vouchedIn(
+  { settings, vouchedFor, secret }: ProxyLogin,
+  { request, head }: Call<unknown>
+): string | Refusal {
   const peer = request && peerOf(request.socket)
   if (request === undefined || peer === undefined) return { why: 'its connection has ended' }
   const { trustProxy, proxyLoginHeader } = settings
@@ -60,24 +81,36 @@ function vouchedIn({ settings, vouchedFor, secret }: ProxyLogin, { request, head
     return { kind: 'page', why: 'it does not come from the page of this service' }
   }
   const user = vouchedFor?.(request)
-  if (user !== undefined) return isAddress(user) ? user : { kind: 'host', why: 'the host vouches for no address' }
-  if (secret === undefined || proxyLoginHeader === undefined) return { why: 'the host vouches for nobody' }
+  if (user !== undefined)
+    return isAddress(user) ? user : { kind: 'host', why: 'the host vouches for no address' }
+  if (secret === undefined || proxyLoginHeader === undefined)
+    return { why: 'the host vouches for nobody' }
   if (!isTrusted(peer.address, trustProxy)) {
-    return { kind: 'peer', why: `${peer.address || 'a Unix socket'}, which sends it, is not in TRUST_PROXY` }
+    return {
+      kind: 'peer',
+      why: `${peer.address || 'a Unix socket'}, which sends it, is not in TRUST_PROXY`
+    }
   }
   const [shown, ...others] = valuesOf(request, SECRET_HEADER)
   if (shown === undefined || others.length > 0) {
-    return { kind: 'secret', why: `the proxy must set X-Proxy-Login-Secret, once, where it sets ${proxyLoginHeader}` }
+    return {
+      kind: 'secret',
+      why: `the proxy must set X-Proxy-Login-Secret, once, where it sets ${proxyLoginHeader}`
+    }
   }
   if (!secret(shown)) {
     return {
-      kind: 'secret', why: 'X-Proxy-Login-Secret is not what PROXY_LOGIN_SECRET_FILE had at the start of the service'
+      kind: 'secret',
+      why: 'X-Proxy-Login-Secret is not what PROXY_LOGIN_SECRET_FILE had at the start of the service'
     }
   }
   const [value, ...more] = valuesOf(request, proxyLoginHeader.toLowerCase())
   const email = value && Buffer.from(value, 'latin1').toString('utf8')
   if (email !== undefined && more.length === 0 && isAddress(email)) return email
-  return { kind: 'header', why: `the proxy must set ${proxyLoginHeader}, once, to one e-mail address` }
+  return {
+    kind: 'header',
+    why: `the proxy must set ${proxyLoginHeader}, once, to one e-mail address`
+  }
 }
 
 /** Of one person, that may stand in a log; U+FFFD was no UTF-8. */
@@ -85,7 +118,10 @@ function isAddress(given: string): boolean {
   return !/[,\ufffd\p{C}]/u.test(given) && emailRule.fault('email', given) === undefined
 }
 
-/** A page cannot forge its site (Fetch Metadata), nor, in a browser without that, its `Origin` on a POST. */
+/**
+ * A page cannot forge its site (Fetch Metadata), nor, in a browser without that, its `Origin` on a
+ * POST.
+ */
 function isOwnPage(trusted: Parameters<typeof isHttps>[0], peer: Peer, head: Head): boolean {
   const { host = '', origin, 'sec-fetch-site': site } = head
   if (site !== undefined) return site === 'same-origin'
@@ -99,12 +135,16 @@ function valuesOf({ rawHeaders }: IncomingMessage, name: string): readonly strin
 
 function refusalOf(email: string, isLocked: boolean | undefined): Refusal {
   return isLocked === true
-    ? { kind: 'locked', why: `a salvage has locked ${email}: user password ${email}, with --remove for no password` }
+    ? {
+        kind: 'locked',
+        why: `a salvage has locked ${email}: user password ${email}, with --remove for no password`
+      }
     : { kind: 'user', why: `no user has the address ${email}: user add ${email} --no-password` }
 }
 
 function onceInAWhile(
-  warn: (line: string) => void, nowMs: () => number = () => performance.now()
+  warn: (line: string) => void,
+  nowMs: () => number = () => performance.now()
 ): (refusal: Refusal) => void {
   const warnedMs = new Map<string, number>()
   return ({ kind, why }) => {
@@ -117,19 +157,26 @@ function onceInAWhile(
 const LOGGED_IN = {
   token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
   user: { id: 1, email: 'ana@example.org', name: 'ana', abilities: ['*'] },
-  expires: '2026-01-31T12:00:00.000Z', status: 200
+  expires: '2026-01-31T12:00:00.000Z',
+  status: 200
 }
 
 const DESCRIPTION: RouteDescription = {
-  tag: 'session', summary: 'Log in as whom a proxy in front of the service vouches for',
-  description: 'Issues a token as a login does, without password and code, if a trusted proxy names a user. For the ' +
+  tag: 'session',
+  summary: 'Log in as whom a proxy in front of the service vouches for',
+  description:
+    'Issues a token as a login does, without password and code, if a trusted proxy names a user. For the ' +
     'page of the service alone: no other origin may ask.',
   answers: { loggedIn: jsonReply(200, LOGGED_IN), refused: INVALID_CREDENTIALS },
   schemas: {
     loggedIn: {
-      type: 'object', required: Object.keys(LOGGED_IN), additionalProperties: false,
+      type: 'object',
+      required: Object.keys(LOGGED_IN),
+      additionalProperties: false,
       properties: {
-        token: { type: 'string' }, user: { $ref: '#/components/schemas/User' }, expires: { type: 'string' },
+        token: { type: 'string' },
+        user: { $ref: '#/components/schemas/User' },
+        expires: { type: 'string' },
         status: { const: 200 }
       }
     }

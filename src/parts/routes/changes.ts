@@ -11,7 +11,7 @@ export function changesIn({ type, data }: JournalRecord, id: number): EntryChang
     return entries[id - first] ?? undefined
   }
   const isOfOne = /^(entry|fields)\./.test(type) && (data as Events['entry.deleted']).id === id
-  return isOfOne ? data as EntryChanges : undefined
+  return isOfOne ? (data as EntryChanges) : undefined
 }
 
 export function operatorIn({ data }: Pick<JournalRecord, 'data'>): string | undefined {

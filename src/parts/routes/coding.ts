@@ -12,5 +12,8 @@ export function takesCoding(field: string | undefined, coding: string): boolean 
 
 /** `tag` has its quotes. Weak tags count as strong. */
 export function namesTag(field: string | undefined, tag: string): boolean {
-  return field !== undefined && field.split(',').some(one => ['*', tag].includes(one.trim().replace(/^W\//, '')))
+  return (
+    field !== undefined &&
+    field.split(',').some(one => ['*', tag].includes(one.trim().replace(/^W\//, '')))
+  )
 }

@@ -23,12 +23,18 @@ export interface RouteDescription {
   readonly schemas?: { readonly [name: string]: Schema }
 }
 
-export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
-  { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
+export const EXAMPLE = Object.fromEntries(
+  REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])
+) as { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
 
 /** All properties, and no others. */
 export function object(properties: { readonly [name: string]: Schema }): Schema {
-  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
+  return {
+    type: 'object',
+    required: Object.keys(properties),
+    additionalProperties: false,
+    properties
+  }
 }
 
 export const TEXT: Schema = { type: 'string' }

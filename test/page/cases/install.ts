@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Asset } from '../../../src/parts/page/asset.ts'
-import { openService as openEmbedded } from '../../../src/embedding/index.ts'
+import { openService as openEmbedded } from '../../../src/embedding/embedded-service.ts'
 import {
   CHROMIUM, inBrowser, openService, rowOf, settled, sharedBrowser, systems
 } from '../../support/page.ts'

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { openService as embed, type Service } from '../../../src/embedding/index.ts'
+import { openService as embed, type Service } from '../../../src/embedding/embedded-service.ts'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
   CHROMIUM, documentOf, EVERYWHERE, holdAnswers, inBrowser, isEditing, laterBy, logIn, openProtected, openService,

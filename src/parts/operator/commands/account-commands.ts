@@ -18,10 +18,14 @@ const GROUPS = {
   groups: { value: 'A,B', help: 'the groups whose entries it sees; an empty text for none' }
 }
 const RIGHTS = {
-  ...ABILITIES, ...GROUPS, 'all-groups': { help: 'sees all entries, also those without a group' }
+  ...ABILITIES,
+  ...GROUPS,
+  'all-groups': { help: 'sees all entries, also those without a group' }
 }
 
-function isAddress(known: string, given: string): boolean { return addressOf(known) === addressOf(given) }
+function isAddress(known: string, given: string): boolean {
+  return addressOf(known) === addressOf(given)
+}
 
 function abilitiesOf({ flags }: Context): string[] | undefined {
   if (typeof flags['abilities'] !== 'string') return undefined
@@ -31,7 +35,9 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
 }
 
 /** Null for all groups. */
-function groupsOf({ flags: { groups, 'all-groups': areAll = false } }: Context): readonly string[] | null | undefined {
+function groupsOf({
+  flags: { groups, 'all-groups': areAll = false }
+}: Context): readonly string[] | null | undefined {
   if (typeof groups !== 'string') return areAll === true ? null : undefined
   if (areAll === true) throw new UsageError('give either --groups A,B or --all-groups')
   if (groups === '') return []
@@ -41,11 +47,13 @@ function groupsOf({ flags: { groups, 'all-groups': areAll = false } }: Context):
 }
 
 function assertEither(flags: Context['flags'], one: string, other: string): void {
-  if (flags[one] === true && flags[other] === true) throw new UsageError(`--${one} and --${other} do not go together`)
+  if (flags[one] === true && flags[other] === true)
+    throw new UsageError(`--${one} and --${other} do not go together`)
 }
 
 function noteNew({ terminal }: Context, { newGroups }: NewGroups): void {
-  for (const name of newGroups) terminal.note(`no entry, user or token has had the group ${name} until now`)
+  for (const name of newGroups)
+    terminal.note(`no entry, user or token has had the group ${name} until now`)
 }
 
 function nameOf({ flags: { name } }: Context): string | undefined {
@@ -65,13 +73,16 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
 async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
   const users = await store.ask('listUsers', {})
   if (users.some(user => isAddress(user.email, email)) === isTaken) return
-  throw new OperatorError(isTaken ? 'there is no user with this address'
-    : 'there is a user with this address already')
+  throw new OperatorError(
+    isTaken ? 'there is no user with this address' : 'there is a user with this address already'
+  )
 }
 
 /** The address is checked first, so that nobody types a password in vain. */
-async function newPassword({ store, positionals: [email = ''], flags, terminal }: Context,
-  isTaken: boolean): Promise<string> {
+async function newPassword(
+  { store, positionals: [email = ''], flags, terminal }: Context,
+  isTaken: boolean
+): Promise<string> {
   const fault = emailRule.fault('email', email)
   if (fault !== undefined) throw new OperatorError(fault)
   await assertUser(store, email, isTaken)
@@ -85,7 +96,9 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
 /** Taking rights away takes no password out of anybody's memory. */
 function knownLine(email: string, knows: number): readonly string[] {
   if (knows === 0) return []
-  return [`${email} knows ${counted(knows, 'present password')}: entry list --exposed lists what is to be changed`]
+  return [
+    `${email} knows ${counted(knows, 'present password')}: entry list --exposed lists what is to be changed`
+  ]
 }
 
 function inGroups(groups: readonly string[]): string {
@@ -97,8 +110,10 @@ const ALL = { groups: 'all' }
 
 async function remove({ store, positionals: [email = ''], terminal }: Context): Promise<void> {
   const { knows } = await store.ask('removeUser', { email })
-  terminal.show({ email, done: 'removed', knows },
-    [`${email}: removed, all tokens revoked`, ...knownLine(email, knows)])
+  terminal.show({ email, done: 'removed', knows }, [
+    `${email}: removed, all tokens revoked`,
+    ...knownLine(email, knows)
+  ])
 }
 
 async function revokeAll({ store, terminal }: Context, email: string): Promise<void> {
@@ -108,63 +123,107 @@ async function revokeAll({ store, terminal }: Context, email: string): Promise<v
 
 /** Any program for one-time codes takes the secret or the address. */
 async function secondFactor(context: Context): Promise<void> {
-  const { store, positionals: [email = ''], flags, terminal } = context
+  const {
+    store,
+    positionals: [email = ''],
+    flags,
+    terminal
+  } = context
   if (flags['remove'] === true) {
     await store.ask('removeFactor', { email })
-    return terminal.show({ email, done: 'second factor removed' }, `${email}: second factor removed`)
+    return terminal.show(
+      { email, done: 'second factor removed' },
+      `${email}: second factor removed`
+    )
   }
   await assertUser(store, email, true)
   await store.close() // a service may start while the code is typed
   const factor = newFactor()
   const label = `${encodeURIComponent(ISSUER)}:${encodeURIComponent(email)}`
   terminal.note(`secret     ${factor.replace(/(.{4})(?=.)/g, '$1 ')}`)
-  terminal.note(`address    otpauth://totp/${label}?secret=${factor}&issuer=${encodeURIComponent(ISSUER)}`)
-  terminal.note('Put one of the two into the user’s program for one-time codes; they are not shown again.')
+  terminal.note(
+    `address    otpauth://totp/${label}?secret=${factor}&issuer=${encodeURIComponent(ISSUER)}`
+  )
+  terminal.note(
+    'Put one of the two into the user’s program for one-time codes; they are not shown again.'
+  )
   let code = await terminal.line('first code: ')
   while (terminal.isInteractive && stepOfCode(factor, undefined, code, Date.now()) === undefined) {
     terminal.note('that is not the present code; if it goes on so, one of the two clocks is wrong')
     code = await terminal.line('first code: ')
   }
   await store.ask('giveFactor', { email, factor, code })
-  terminal.show({ email, done: 'second factor given' },
-    `${email}: second factor given; logins ask for a code from now on, existing tokens stay`)
+  terminal.show(
+    { email, done: 'second factor given' },
+    `${email}: second factor given; logins ask for a code from now on, existing tokens stay`
+  )
 }
 
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'user add', positionals: ['EMAIL'], ifMissing: 'begin',
+    name: 'user add',
+    positionals: ['EMAIL'],
+    ifMissing: 'begin',
     options: {
-      name: { value: 'N', help: 'the name that logins are answered with' }, ...RIGHTS, ...PASSWORD_STDIN,
+      'name': { value: 'N', help: 'the name that logins are answered with' },
+      ...RIGHTS,
+      ...PASSWORD_STDIN,
       'no-password': { help: 'the user has no password, and cannot log in by one' }
     },
-    help: 'adds a user, whose password it asks for; without --abilities the user may do everything, without --groups ' +
+    help:
+      'adds a user, whose password it asks for; without --abilities the user may do everything, without --groups ' +
       'with all entries',
     examples: [
-      'user add ana@example.org --name Ana', 'user add bob@example.org --abilities password:read --groups Web,Mail'
+      'user add ana@example.org --name Ana',
+      'user add bob@example.org --abilities password:read --groups Web,Mail'
     ],
     run: async context => {
-      const { positionals: [email = ''], terminal } = context
-      const given = { name: nameOf(context), abilities: abilitiesOf(context), groups: groupsOf(context) }
+      const {
+        positionals: [email = ''],
+        terminal
+      } = context
+      const given = {
+        name: nameOf(context),
+        abilities: abilitiesOf(context),
+        groups: groupsOf(context)
+      }
       const isWithout = context.flags['no-password'] === true
       assertEither(context.flags, 'no-password', 'password-stdin')
       const password = isWithout ? undefined : await newPassword(context, false)
       const user = await context.store.ask('addUser', { email, ...given, password })
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
       const where = user.groups === undefined ? [] : [inGroups(user.groups)]
-      terminal.show(user, [`${user.email}: added as user ${user.id}, who may do: ${may}`, ...where].join(', '))
+      terminal.show(
+        user,
+        [`${user.email}: added as user ${user.id}, who may do: ${may}`, ...where].join(', ')
+      )
       noteNew(context, user)
     }
   },
   {
-    name: 'user edit', positionals: ['EMAIL'],
+    name: 'user edit',
+    positionals: ['EMAIL'],
     options: { name: { value: 'N', help: 'the new name' }, ...RIGHTS },
     help: 'changes the name, the abilities or the groups of a user, at once and for existing tokens, too',
-    examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --groups Web,Mail'],
+    examples: [
+      'user edit ana@example.org --name "Ana B."',
+      'user edit ana@example.org --groups Web,Mail'
+    ],
     run: async context => {
-      const { store, positionals: [email = ''], terminal } = context
-      const changes = { name: nameOf(context), abilities: abilitiesOf(context), groups: groupsOf(context) }
+      const {
+        store,
+        positionals: [email = ''],
+        terminal
+      } = context
+      const changes = {
+        name: nameOf(context),
+        abilities: abilitiesOf(context),
+        groups: groupsOf(context)
+      }
       if (Object.values(changes).every(one => one === undefined)) {
-        throw new UsageError('give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups')
+        throw new UsageError(
+          'give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups'
+        )
       }
       const changed = await store.ask('changeUser', { email, ...changes })
       const takes = changes.abilities !== undefined || Array.isArray(changes.groups)
@@ -174,61 +233,92 @@ export const COMMANDS: readonly Command[] = [
     }
   },
   {
-    name: 'user list', help: 'lists the users',
+    name: 'user list',
+    help: 'lists the users',
     run: async ({ store, terminal }) => {
       const users = await store.ask('listUsers', {})
       await store.close() // nobody waits for the lock while this is printed
-      const words = { secondFactor: 'second factor', hasNoPassword: 'no password', isLocked: 'locked' }
+      const words = {
+        secondFactor: 'second factor',
+        hasNoPassword: 'no password',
+        isLocked: 'locked'
+      }
       terminal.list(users, 'no users', words, ALL)
     }
   },
   {
-    name: 'user second-factor', positionals: ['EMAIL'],
+    name: 'user second-factor',
+    positionals: ['EMAIL'],
     options: { remove: { help: 'take it away: the password alone is enough then' } },
     help: 'gives a user one-time codes for logins: shows a secret and asks for a first code',
     examples: ['user second-factor ana@example.org', 'user second-factor ana@example.org --remove'],
     run: secondFactor
   },
   {
-    name: 'user password', positionals: ['EMAIL'],
-    options: { ...PASSWORD_STDIN, remove: { help: 'take it away: the user cannot log in by a password' } },
-    help: 'gives a user a new password, or takes it away, and revokes the user\'s tokens',
+    name: 'user password',
+    positionals: ['EMAIL'],
+    options: {
+      ...PASSWORD_STDIN,
+      remove: { help: 'take it away: the user cannot log in by a password' }
+    },
+    help: "gives a user a new password, or takes it away, and revokes the user's tokens",
     examples: ['user password ana@example.org'],
     run: async context => {
-      const { store, positionals: [email = ''], flags, terminal } = context
+      const {
+        store,
+        positionals: [email = ''],
+        flags,
+        terminal
+      } = context
       const takes = flags['remove'] === true
       assertEither(flags, 'remove', 'password-stdin')
-      await store.ask('setPassword', { email, password: takes ? undefined : await newPassword(context, true) })
+      await store.ask('setPassword', {
+        email,
+        password: takes ? undefined : await newPassword(context, true)
+      })
       const done = takes ? 'password removed' : 'new password'
       terminal.show({ email, done }, `${email}: ${done}, all tokens revoked`)
     }
   },
   {
-    name: 'user remove', positionals: ['EMAIL'],
-    help: 'removes a user and revokes the user\'s tokens',
+    name: 'user remove',
+    positionals: ['EMAIL'],
+    help: "removes a user and revokes the user's tokens",
     run: remove
   },
   {
-    name: 'token issue', positionals: ['EMAIL'],
+    name: 'token issue',
+    positionals: ['EMAIL'],
     options: {
-      name: { value: 'N', help: 'what it is for, as token list shows it' }, ...ABILITIES, ...GROUPS,
+      'name': { value: 'N', help: 'what it is for, as token list shows it' },
+      ...ABILITIES,
+      ...GROUPS,
       'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' }
     },
-    help: 'issues a token and prints it, this once; without --abilities it may do what its user may, without ' +
+    help:
+      'issues a token and prints it, this once; without --abilities it may do what its user may, without ' +
       '--groups it sees what its user sees',
     examples: ['token issue ci@example.org --name "nightly build" --ttl-minutes 60'],
     run: async context => {
-      const { positionals: [email = ''], terminal } = context
+      const {
+        positionals: [email = ''],
+        terminal
+      } = context
       const rights = { abilities: abilitiesOf(context), groups: groupsOf(context) }
-      const issued = await context.store.ask('issueToken',
-        { email, ...rights, ttlMinutes: ttlMinutesOf(context), name: nameOf(context) })
+      const issued = await context.store.ask('issueToken', {
+        email,
+        ...rights,
+        ttlMinutes: ttlMinutesOf(context),
+        name: nameOf(context)
+      })
       terminal.show(issued, issued.token)
       noteNew(context, issued)
     }
   },
   {
-    name: 'token list', positionals: ['[EMAIL]'],
-    help: 'lists the tokens, all of them or a user\'s, and when each was last used since the service began',
+    name: 'token list',
+    positionals: ['[EMAIL]'],
+    help: "lists the tokens, all of them or a user's, and when each was last used since the service began",
     run: async ({ store, positionals: [email], terminal }) => {
       if (email !== undefined) await assertUser(store, email, true)
       const tokens = await store.ask('listTokens', {})
@@ -238,13 +328,20 @@ export const COMMANDS: readonly Command[] = [
     }
   },
   {
-    name: 'token revoke', positionals: ['[ID]'],
+    name: 'token revoke',
+    positionals: ['[ID]'],
     options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
-    help: 'revokes a token, or all of a user\'s',
+    help: "revokes a token, or all of a user's",
     examples: ['token revoke 1f0c9e3a77b2', 'token revoke --all ana@example.org'],
     run: async context => {
-      const { store, positionals: [id], flags, terminal } = context
-      if ((id === undefined) === (flags['all'] === undefined)) throw new UsageError('give either an ID or --all EMAIL')
+      const {
+        store,
+        positionals: [id],
+        flags,
+        terminal
+      } = context
+      if ((id === undefined) === (flags['all'] === undefined))
+        throw new UsageError('give either an ID or --all EMAIL')
       if (id === undefined) return revokeAll(context, String(flags['all']))
       await store.ask('revokeToken', { id })
       terminal.show({ id, done: 'revoked' }, `${id}: revoked`)

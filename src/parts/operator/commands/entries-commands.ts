@@ -3,13 +3,28 @@ import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
 import { counted } from '../../../log.ts'
 import {
-  ENTRY_FIELDS, FIELDS, fieldsOf, OPEN_FIELDS, SECRET_FIELDS, type EntryFields
+  ENTRY_FIELDS,
+  FIELDS,
+  fieldsOf,
+  OPEN_FIELDS,
+  SECRET_FIELDS,
+  type EntryFields
 } from '../../../entries/entry.ts'
 import type { State } from '../../../store/state.ts'
 import { changesIn, operatorIn } from '../../routes/changes.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
 import type { Named } from '../../commands/operation.ts'
-import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, told, UNRECORDED, unrecordedIn, WHICH } from './find-entry.ts'
+import {
+  ENTRY,
+  FIELD_WORDS,
+  findId,
+  givenId,
+  nameOf,
+  told,
+  UNRECORDED,
+  unrecordedIn,
+  WHICH
+} from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
 
 /** Stands for a hidden password. */
@@ -21,7 +36,9 @@ const OPTIONAL_SECRETS = SECRET_FIELDS.filter(field => !FIELDS[field].isRequired
 const CODE = 'code'
 const WORDS = [...Object.values(FIELD_WORDS), CODE]
 const CLIP = {
-  clip: { help: 'put it into the clipboard of the terminal (OSC 52), and clear that after 45 seconds' }
+  clip: {
+    help: 'put it into the clipboard of the terminal (OSC 52), and clear that after 45 seconds'
+  }
 }
 const CLEAR_AFTER_SECONDS = 45
 
@@ -29,7 +46,7 @@ const CLEAR_AFTER_SECONDS = 45
 export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
   const { by } = record
   // A compaction keeps only the number of a removed user.
-  return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)
+  return by === null ? (operatorIn(record) ?? null) : state.users.get(by)?.email || String(by)
 }
 
 /** Throws a `UsageError` if there is no terminal. */
@@ -38,12 +55,19 @@ function clips({ flags, terminal }: Context): boolean {
   return flags['clip'] === true
 }
 
-async function copy({ terminal, store }: Context, entry: Named, name: string, text: string): Promise<void> {
+async function copy(
+  { terminal, store }: Context,
+  entry: Named,
+  name: string,
+  text: string
+): Promise<void> {
   const till = `for ${CLEAR_AFTER_SECONDS} seconds, or until this is ended with Ctrl-C`
   const { id, sistema, usuario } = entry
   await terminal.clip(text, CLEAR_AFTER_SECONDS, async () => {
-    terminal.show({ id, sistema, usuario, copied: name, clearsAfterSeconds: CLEAR_AFTER_SECONDS },
-      `${nameOf(entry)}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
+    terminal.show(
+      { id, sistema, usuario, copied: name, clearsAfterSeconds: CLEAR_AFTER_SECONDS },
+      `${nameOf(entry)}: the ${name} is in the clipboard, if the terminal allows that, ${till}`
+    )
     await store.close() // nobody waits for the lock meanwhile
   })
 }
@@ -53,18 +77,24 @@ async function list({ flags, positionals: [text], store, terminal }: Context): P
   const isReused = flags['reused'] === true ? 1 : 0
   const isExposed = flags['exposed'] === true ? 1 : 0
   const oldDays = flags['old'] === undefined ? undefined : Number(flags['old'])
-  if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0))) throw new UsageError('--old must be a number of days')
+  if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0)))
+    throw new UsageError('--old must be a number of days')
   for (const flag of ['reused', 'exposed']) {
-    if (flags[flag] === true && among === 'deleted') throw new UsageError(`--${flag} and --deleted do not go together`)
+    if (flags[flag] === true && among === 'deleted')
+      throw new UsageError(`--${flag} and --deleted do not go together`)
   }
   const found = await store.ask('findEntries', { text, among, oldDays, isReused, isExposed })
   await store.close()
   const secrets = OPTIONAL_SECRETS.filter(field => found.some(one => one[field] !== undefined))
   const shown = found.map(one => ({
-    ...one, ...one.changed === null && { changed: 'not known' },
-    ...Object.fromEntries(secrets.map(field => [field, one[field] === undefined ? undefined : 'yes']))
+    ...one,
+    ...(one.changed === null && { changed: 'not known' }),
+    ...Object.fromEntries(
+      secrets.map(field => [field, one[field] === undefined ? undefined : 'yes'])
+    )
   }))
-  const such = text === undefined && oldDays === undefined && isReused + isExposed === 0 ? '' : ' like that'
+  const such =
+    text === undefined && oldDays === undefined && isReused + isExposed === 0 ? '' : ' like that'
   const words = { ...FIELD_WORDS, sameAs: 'same as', exposed: 'known by' }
   terminal.list(flags['json'] === true ? found : shown, `no ${among} entries${such}`, words)
 }
@@ -87,11 +117,19 @@ async function get(context: Context): Promise<void> {
   if (name !== undefined && isCopied) return copy(context, entry, name, entry[name] ?? '')
   if (name !== undefined) {
     const { sistema, usuario } = entry
-    return terminal.showText({ id, sistema, usuario, [name]: entry[name] ?? null }, entry[name] ?? '')
+    return terminal.showText(
+      { id, sistema, usuario, [name]: entry[name] ?? null },
+      entry[name] ?? ''
+    )
   }
-  const lines = [...OPEN_FIELDS, ...SECRET_FIELDS].filter(field => entry[field] !== undefined)
+  const lines = [...OPEN_FIELDS, ...SECRET_FIELDS]
+    .filter(field => entry[field] !== undefined)
     .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
-  terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
+  terminal.show(entry, [
+    `id        ${id}`,
+    ...lines,
+    `status    ${entry.status === 1 ? 'active' : 'deleted'}`
+  ])
 }
 
 /** Nothing is recorded: a code tells no secret. */
@@ -106,25 +144,36 @@ async function code(context: Context, isCopied: boolean): Promise<void> {
 }
 
 async function change(
-  { store, terminal }: Context, id: number, done: string, operation: 'deleteEntry' | 'restoreEntry'
+  { store, terminal }: Context,
+  id: number,
+  done: string,
+  operation: 'deleteEntry' | 'restoreEntry'
 ): Promise<void> {
   const entry = await store.ask(operation, { id })
   terminal.show({ ...entry, done }, `${nameOf(entry)} ${done}`)
 }
 
 async function put(
-  context: Context, done: string, password: string | undefined, send: () => Promise<Named>
+  context: Context,
+  done: string,
+  password: string | undefined,
+  send: () => Promise<Named>
 ): Promise<void> {
   const { flags, terminal } = context
   const isCopied = clips(context)
   const reveals = flags['reveal'] === true
   if (password === undefined && (reveals || isCopied)) {
-    throw new UsageError('--reveal and --clip show a new password; add --password or --generate, or leave them out')
+    throw new UsageError(
+      '--reveal and --clip show a new password; add --password or --generate, or leave them out'
+    )
   }
   const entry = await send()
   const isShown = password !== undefined && (reveals || isCopied)
   const lines = isShown && reveals ? [`password  ${password}`] : []
-  terminal.show({ ...entry, done, ...isShown && reveals && { password } }, [`${nameOf(entry)} ${done}`, ...lines])
+  terminal.show({ ...entry, done, ...(isShown && reveals && { password }) }, [
+    `${nameOf(entry)} ${done}`,
+    ...lines
+  ])
   if (isShown && isCopied) await copy(context, entry, 'password', password)
 }
 
@@ -138,21 +187,26 @@ async function add(context: Context): Promise<void> {
   const password = await passwordOf(context, 'the new entry')
   const otp = await otpOf(context, 'the new entry')
   await put(context, 'created', password, () =>
-    context.store.ask('addEntry', { ...given, password, ...otp } as EntryFields))
+    context.store.ask('addEntry', { ...given, password, ...otp } as EntryFields)
+  )
 }
 
 /** Without a flag, the password changes. */
 async function edit(context: Context): Promise<void> {
   const { flags, store } = context
   const given = await givenFields(context)
-  const setsPassword = (ENTRY_FIELDS.every(field => given[field] === undefined) && flags['otp'] !== true) ||
+  const setsPassword =
+    (ENTRY_FIELDS.every(field => given[field] === undefined) && flags['otp'] !== true) ||
     ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
   const id = await findId(context, 'active', 'changes')
-  const { found } = await store.ask('getEntry', { id, command: undefined }) // before a password is typed
+  // before a password is typed
+  const { found } = await store.ask('getEntry', { id, command: undefined })
   await store.close() // a service may start while it is
   const password = setsPassword ? await passwordOf(context, nameOf(found)) : undefined
   const otp = await otpOf(context, nameOf(found))
-  await put(context, 'changed', password, () => store.ask('editEntry', { id, ...given, password, ...otp }))
+  await put(context, 'changed', password, () =>
+    store.ask('editEntry', { id, ...given, password, ...otp })
+  )
 }
 
 async function history(context: Context): Promise<void> {
@@ -174,7 +228,10 @@ async function history(context: Context): Promise<void> {
     const hidden = Object.fromEntries(secrets.map(field => [field, HIDDEN]))
     const values = fieldsOf(reveals ? entry : { ...entry, ...hidden })
     const by = authorOf(state, record)
-    terminal.show({ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`)
+    terminal.show(
+      { time, by, type, ...values },
+      `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`
+    )
   })
 }
 
@@ -187,63 +244,101 @@ async function purge(context: Context): Promise<void> {
   await terminal.confirm(what, flags['yes'] === true)
   const entry = await store.ask('purgeEntry', { id })
   terminal.show({ ...entry, done: 'purged' }, [
-    `${nameOf(entry)} permanently deleted`, 'its old values leave the file with: journal compact --drop-history'
+    `${nameOf(entry)} permanently deleted`,
+    'its old values leave the file with: journal compact --drop-history'
   ])
 }
 
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'entry list', positionals: ['[FILTER]'],
+    name: 'entry list',
+    positionals: ['[FILTER]'],
     options: {
       deleted: { help: 'those that were deleted instead' },
-      old: { value: 'DAYS', help: 'those whose password was set more than DAYS ago, or nobody knows when' },
+      old: {
+        value: 'DAYS',
+        help: 'those whose password was set more than DAYS ago, or nobody knows when'
+      },
       reused: { help: 'those whose password another active entry has, too' },
       exposed: { help: 'those whose password somebody knows who may not be told it any more' }
     },
     help: 'lists the active entries, or those whose system, user or address contains FILTER; no secrets',
-    examples: ['entry list git', 'entry list --deleted', 'entry list --old 365', 'entry list --exposed'],
+    examples: [
+      'entry list git',
+      'entry list --deleted',
+      'entry list --old 365',
+      'entry list --exposed'
+    ],
     run: list
   },
   {
-    name: 'entry get', positionals: ENTRY,
+    name: 'entry get',
+    positionals: ENTRY,
     options: {
-      ...WHICH, field: { value: 'F', help: `print this alone: ${WORDS.join(', ')}` }, ...REVEAL, ...CLIP, ...UNRECORDED
+      ...WHICH,
+      field: { value: 'F', help: `print this alone: ${WORDS.join(', ')}` },
+      ...REVEAL,
+      ...CLIP,
+      ...UNRECORDED
     },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
     examples: [
-      'entry get github', 'entry get 3 --clip', 'entry get 3 --field password', 'entry get github --field code'
+      'entry get github',
+      'entry get 3 --clip',
+      'entry get 3 --field password',
+      'entry get github --field code'
     ],
     run: get
   },
   {
-    name: 'entry add', options: { ...FIELD_FLAGS, ...PASSWORD, ...REVEAL, ...CLIP },
+    name: 'entry add',
+    options: { ...FIELD_FLAGS, ...PASSWORD, ...REVEAL, ...CLIP },
     help: 'makes an entry, whose password it asks for or generates',
-    examples: ['entry add --system github --user ana', 'entry add --system github --user ana --generate --clip'],
+    examples: [
+      'entry add --system github --user ana',
+      'entry add --system github --user ana --generate --clip'
+    ],
     run: add
   },
   {
-    name: 'entry edit', positionals: ENTRY,
+    name: 'entry edit',
+    positionals: ENTRY,
     options: {
-      ...WHICH, ...FIELD_FLAGS,
-      password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD, ...REVEAL, ...CLIP
+      ...WHICH,
+      ...FIELD_FLAGS,
+      password: { help: 'ask for a new password, also with --system or --user' },
+      ...PASSWORD,
+      ...REVEAL,
+      ...CLIP
     },
     help: 'changes an entry: its password, which it asks for or generates, unless another field is given',
     examples: [
-      'entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate --reveal', 'entry edit 3 --otp'
+      'entry edit github',
+      'entry edit 3 --user bea',
+      'entry edit 3 --generate --reveal',
+      'entry edit 3 --otp'
     ],
     run: edit
   },
   {
-    name: 'entry delete', positionals: ENTRY, options: WHICH,
+    name: 'entry delete',
+    positionals: ENTRY,
+    options: WHICH,
     help: 'marks an entry as deleted; nothing is removed',
-    examples: ['entry delete 3', 'entry delete github --of-user ana', 'entry delete --of-system 12'],
+    examples: [
+      'entry delete 3',
+      'entry delete github --of-user ana',
+      'entry delete --of-system 12'
+    ],
     run: async context => {
       const id = await findId(context, 'active', 'changes')
       await change(context, id, 'deleted', 'deleteEntry')
     }
   },
   {
-    name: 'entry restore', positionals: ENTRY, options: WHICH,
+    name: 'entry restore',
+    positionals: ENTRY,
+    options: WHICH,
     help: 'makes a deleted entry active again',
     examples: ['entry restore 3', 'entry restore github'],
     run: async context => {
@@ -252,14 +347,17 @@ export const COMMANDS: readonly Command[] = [
     }
   },
   {
-    name: 'entry purge', positionals: ['ID'],
+    name: 'entry purge',
+    positionals: ['ID'],
     options: { yes: { help: 'do not ask for confirmation' } },
     help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',
     examples: ['entry purge 3'],
     run: purge
   },
   {
-    name: 'entry history', positionals: ENTRY, options: { ...WHICH, ...REVEAL, ...UNRECORDED },
+    name: 'entry history',
+    positionals: ENTRY,
+    options: { ...WHICH, ...REVEAL, ...UNRECORDED },
     help: 'prints every value that an entry ever had, with its time and its author',
     examples: ['entry history github --reveal'],
     run: history

@@ -5,11 +5,14 @@ import { folded } from '../../commands/terminal.ts'
 import type { Among, Disclosed, Listed, Result } from '../../commands/operation.ts'
 
 /** Names at a terminal; JSON has the contract's names. */
-export const FIELD_WORDS: { readonly [field: string]: string } =
-  Object.fromEntries(ENTRY_FIELDS.map(field => [field, FIELDS[field].flag]))
+export const FIELD_WORDS: { readonly [field: string]: string } = Object.fromEntries(
+  ENTRY_FIELDS.map(field => [field, FIELDS[field].flag])
+)
 
 export const UNRECORDED: { readonly unrecorded: Option } = {
-  unrecorded: { help: 'show it even if that cannot be recorded; audit says then that others may know' }
+  unrecorded: {
+    help: 'show it even if that cannot be recorded; audit says then that others may know'
+  }
 }
 
 export function unrecordedIn({ flags }: Context): { readonly mayBeUnrecorded: 0 | 1 } {
@@ -18,7 +21,8 @@ export function unrecordedIn({ flags }: Context): { readonly mayBeUnrecorded: 0 
 
 /** Warns if the disclosure was not recorded. */
 export function told<T>({ terminal }: Context, { found, unrecorded }: Disclosed<T>): T {
-  if (unrecorded !== undefined) terminal.warn(`this disclosure of passwords was not recorded: ${unrecorded}`)
+  if (unrecorded !== undefined)
+    terminal.warn(`this disclosure of passwords was not recorded: ${unrecorded}`)
   return found
 }
 
@@ -41,29 +45,42 @@ const NO_ID =
   'an id is a positive integer without leading zeros; --of-system NAME is for a system whose name is a number'
 
 /**
- * Digits are an id. Any other word is the whole name of a system, but for case and accents. Throws an `OperatorError`
- * if no entry has it, a `UsageError` if several have it.
+ * Digits are an id. Any other word is the whole name of a system, but for case and accents. Throws
+ * an `OperatorError` if no entry has it, a `UsageError` if several have it.
  */
 export async function findId(context: Context, among: Among, use: Use): Promise<number> {
-  const { positionals: [word], flags, terminal, store } = context
-  const { 'of-system': system, 'of-user': user } = flags as { readonly [flag: string]: string | undefined }
-  if (word !== undefined && system !== undefined) throw new UsageError('give either ENTRY or --of-system NAME')
+  const {
+    positionals: [word],
+    flags,
+    terminal,
+    store
+  } = context
+  const { 'of-system': system, 'of-user': user } = flags as {
+    readonly [flag: string]: string | undefined
+  }
+  if (word !== undefined && system !== undefined)
+    throw new UsageError('give either ENTRY or --of-system NAME')
   if (word !== undefined && /^\d+$/.test(word)) {
-    if (user !== undefined) throw new UsageError('--of-user goes with the name of a system, not with an id')
+    if (user !== undefined)
+      throw new UsageError('--of-user goes with the name of a system, not with an id')
     return givenId(word)
   }
   const text = system ?? word ?? ''
   if (text === '') throw new UsageError(MISSING)
-  const holding = (await store.ask('findEntries', { text, among }))
-    .filter(({ usuario = '' }) => user === undefined || folded(usuario) === folded(user))
+  const holding = (await store.ask('findEntries', { text, among })).filter(
+    ({ usuario = '' }) => user === undefined || folded(usuario) === folded(user)
+  )
   const named = holding.filter(({ sistema = '' }) => folded(sistema) === folded(text))
   const byPart = named.length === 0 && use === 'shows' && terminal.isPerson
   const [one, ...others] = byPart ? holding : named
   const kind = among === 'all' ? '' : `${among} `
   if (one === undefined) {
     const what = `no ${kind}entry has a system of this name${user === undefined ? '' : ' and this user'}`
-    throw new OperatorError(byPart ? `no ${kind}entry has this text in its system, user name or address`
-      : `${what}; entry list finds entries by a part of a name`)
+    throw new OperatorError(
+      byPart
+        ? `no ${kind}entry has this text in its system, user name or address`
+        : `${what}; entry list finds entries by a part of a name`
+    )
   }
   if (others.length > 0) {
     terminal.choices([one, ...others], FIELD_WORDS)
@@ -77,11 +94,18 @@ export async function findId(context: Context, among: Among, use: Use): Promise<
 /** For commands that take an entry. */
 export const ENTRY: readonly string[] = ['[ENTRY]']
 export const WHICH: { readonly [flag: string]: Option } = {
-  'of-system': { value: 'NAME', help: 'instead of ENTRY: the whole name of its system, also if that is a number' },
+  'of-system': {
+    value: 'NAME',
+    help: 'instead of ENTRY: the whole name of its system, also if that is a number'
+  },
   'of-user': { value: 'USER', help: 'its user name, if several entries have this system' }
 }
 
-export function nameOf({ id, sistema = '', usuario = '' }: Pick<Listed, 'id' | 'sistema' | 'usuario'>): string {
+export function nameOf({
+  id,
+  sistema = '',
+  usuario = ''
+}: Pick<Listed, 'id' | 'sistema' | 'usuario'>): string {
   return `entry ${id} (${sistema}, ${usuario})`
 }
 

@@ -10,12 +10,27 @@ import { counted } from '../../../log.ts'
 import { SECRET_FIELDS } from '../../../entries/entry.ts'
 import { event } from '../../../store/event.ts'
 import {
-  LossError, OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
+  LossError,
+  OperatorError,
+  UsageError,
+  type Command,
+  type Context,
+  type JournalStatus,
+  type OnRecord
 } from '../../../command.ts'
 import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
 import {
-  assertKept, assertNotPacked, before, earlierEnd, fileStatus, leavingOut, NEXT_ID, nextIdOf, notedHead,
-  sealingKeys, type EarlierEnd
+  assertKept,
+  assertNotPacked,
+  before,
+  earlierEnd,
+  fileStatus,
+  leavingOut,
+  NEXT_ID,
+  nextIdOf,
+  notedHead,
+  sealingKeys,
+  type EarlierEnd
 } from './journal-files.ts'
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
@@ -27,7 +42,7 @@ const OF_USERS = ['passwordHash', 'factor']
 
 function shown({ data }: JournalRecord, reveals: boolean): string {
   const hidden: readonly string[] = reveals ? OF_USERS : [...OF_USERS, ...SECRET_FIELDS]
-  return JSON.stringify(data, (name, value) => hidden.includes(name) ? HIDDEN : value)
+  return JSON.stringify(data, (name, value) => (hidden.includes(name) ? HIDDEN : value))
 }
 
 /** Throws if the journal is not what its service has. */
@@ -39,19 +54,27 @@ async function statusOf({ store, positionals: [file] }: Context): Promise<Journa
   }
   const status = await store.status()
   const hasFailed = status.fault && status.mayHeal !== true && status.endpoints === undefined
-  if (hasFailed) throw new OperatorError(`the journal takes no more changes: ${status.fault}; ${IN_MEMORY}`)
+  if (hasFailed)
+    throw new OperatorError(`the journal takes no more changes: ${status.fault}; ${IN_MEMORY}`)
   return status
 }
 
 function withOpenable(
-  { store }: Context, { path, keyFile, endpoints, records }: JournalStatus, error: unknown
+  { store }: Context,
+  { path, keyFile, endpoints, records }: JournalStatus,
+  error: unknown
 ): unknown {
   const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
-  if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
-  const { made: { opened, last } } = openable(store.files, path, keys)
+  if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined)
+    return error
+  const {
+    made: { opened, last }
+  } = openable(store.files, path, keys)
   const more = `; ${opened} of its lines can be opened, up to record ${last}`
   if (records !== undefined) return damageBeside(error, more)
-  return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${more}`, { cause: error })
+  return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${more}`, {
+    cause: error
+  })
 }
 
 async function verify(context: Context): Promise<void> {
@@ -67,25 +90,43 @@ async function verify(context: Context): Promise<void> {
     if (end !== undefined) ends.push(end)
     for (const key of sealingKeys(text)) keys.add(key)
   }
-  const { records, head: newest, tornBytes, state: { entries } } = await store.read(status, look)
-    .catch(error => { throw withOpenable(context, status, error) })
+  const {
+    records,
+    head: newest,
+    tornBytes,
+    state: { entries }
+  } = await store.read(status, look).catch(error => {
+    throw withOpenable(context, status, error)
+  })
   const { count, active } = entries
   const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
   const result = {
-    records, entries: count, active, head: newest, tornBytes, keys: [...keys],
-    ...head !== undefined && { noted: noted === undefined ? null : { record: noted }, endOf }
+    records,
+    entries: count,
+    active,
+    head: newest,
+    tornBytes,
+    keys: [...keys],
+    ...(head !== undefined && { noted: noted === undefined ? null : { record: noted }, endOf })
   }
   const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
   terminal.show(result, [
-    `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`, `keys    ${[...keys].join(', ')}`,
-    ...tornBytes > 0 ? [`torn    ${torn}`] : [],
-    ...noted === undefined ? [] : [`noted   at record ${noted}`],
-    ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`]
+    `records ${records}`,
+    `entries ${count} (${active} active)`,
+    `head    ${newest}`,
+    `keys    ${[...keys].join(', ')}`,
+    ...(tornBytes > 0 ? [`torn    ${torn}`] : []),
+    ...(noted === undefined ? [] : [`noted   at record ${noted}`]),
+    ...(endOf === undefined
+      ? []
+      : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`])
   ])
   if (head !== undefined && noted === undefined && endOf === undefined) {
     const why = 'it was replaced or tampered with, or this is another journal'
     const [last] = ends
-    const older = last && `; a head from ${before(last)} that was not its end is only in an archive of that time`
+    const older =
+      last &&
+      `; a head from ${before(last)} that was not its end is only in an archive of that time`
     throw new LossError(`the noted head is nowhere in this journal: ${why}${older ?? ''}`)
   }
   // Last, since the journal itself is whole.
@@ -93,7 +134,12 @@ async function verify(context: Context): Promise<void> {
 }
 
 async function show(context: Context): Promise<void> {
-  const { store, flags, terminal, positionals: [file] } = context
+  const {
+    store,
+    flags,
+    terminal,
+    positionals: [file]
+  } = context
   const reveals = flags['reveal'] === true
   // Before the disclosure: nothing is shown that is set after it is recorded who is shown it.
   const status = await statusOf(context)
@@ -110,36 +156,53 @@ async function show(context: Context): Promise<void> {
     const data = shown(record, reveals)
     const by = authorOf(state, record)
     const [key] = sealingKeys(text)
-    terminal.show({ seq, time, by, type, key, data: JSON.parse(data) }, `${seq} ${time} ${by ?? '-'} ${type} ${data}`)
+    terminal.show(
+      { seq, time, by, type, key, data: JSON.parse(data) },
+      `${seq} ${time} ${by ?? '-'} ${type} ${data}`
+    )
   })
 }
 
 /** Damage may be found after some lines are out: only the exit code says that a copy is good. */
 async function backupToOutput(context: Context): Promise<void> {
   const { store, terminal } = context
-  if (terminal.showsResults) throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
+  if (terminal.showsResults)
+    throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
   const status = await statusOf({ ...context, positionals: [] })
   const { records, head } = await terminal.passFile(put => copyLines(store, status, put))
   terminal.note(`${counted(records, 'record')}, head ${head}`)
 }
 
 async function backup(context: Context): Promise<void> {
-  const { store, positionals: [file = ''], terminal, flags } = context
+  const {
+    store,
+    positionals: [file = ''],
+    terminal,
+    flags
+  } = context
   if (file === '-') return backupToOutput(context)
   const ending = extname(file)
   const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
-  const name = flags['timestamp'] === true ? `${file.slice(0, file.length - ending.length)}-${time}${ending}` : file
+  const name =
+    flags['timestamp'] === true
+      ? `${file.slice(0, file.length - ending.length)}-${time}${ending}`
+      : file
   assertKept(store, resolve(name))
   if (store.files.stat(resolve(name)) !== undefined) {
     const isTimed = flags['timestamp'] === true
-    const how = isTimed ? 'run the command again in a second' : '--timestamp adds the time to the name'
+    const how = isTimed
+      ? 'run the command again in a second'
+      : '--timestamp adds the time to the name'
     throw new OperatorError(`${resolve(name)} exists already; ${how}`)
   }
   const status = await statusOf({ ...context, positionals: [] })
   const keys = new Set<string>()
-  const onText = (text: string): void => { for (const key of sealingKeys(text)) keys.add(key) }
-  const { records, head } = await saveJournal(store, name, status, { onText })
-    .catch(error => { throw withOpenable(context, status, error) })
+  const onText = (text: string): void => {
+    for (const key of sealingKeys(text)) keys.add(key)
+  }
+  const { records, head } = await saveJournal(store, name, status, { onText }).catch(error => {
+    throw withOpenable(context, status, error)
+  })
   terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
     `${counted(records, 'record')}, head ${head}`,
     `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
@@ -156,7 +219,9 @@ function isJustBegun(files: Files, path: string, bytes: number): boolean {
   return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
 }
 
-/** **No journal that holds anything is replaced**, not even by mistake: the operator moves it away. */
+/**
+ * **No journal that holds anything is replaced**, not even by mistake: the operator moves it away.
+ */
 function replaceable(files: Files, path: string): ReturnType<Files['stat']> {
   secondName(files, path) // throws for a link, whose file another process may use
   const old = files.stat(path)
@@ -165,7 +230,12 @@ function replaceable(files: Files, path: string): ReturnType<Files['stat']> {
   return old
 }
 
-async function restore({ store, positionals: [file = ''], terminal, flags }: Context): Promise<void> {
+async function restore({
+  store,
+  positionals: [file = ''],
+  terminal,
+  flags
+}: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path, keyFile } = locationOf(store.settings)
   const keepsTokens = flags['keep-tokens'] === true
@@ -176,7 +246,9 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     const old = replaceable(store.files, path)
     const source = store.files.real(status.path)
     if (isPartOf(path, basename(source)) && dirname(source) === store.files.real(dirname(path))) {
-      throw new OperatorError(`${source} has the name of a killed command's left-over, and would be removed; rename it`)
+      throw new OperatorError(
+        `${source} has the name of a killed command's left-over, and would be removed; rename it`
+      )
     }
     assertNotPacked(store.files, status.path)
     removeLeftovers(store.files, path)
@@ -191,71 +263,101 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
           ...[...users].map(user => event('tokens.revoked', null, { user })),
           ...leavingOut('entries', entries.size + 1, nextId - 1),
           // What was told after the backup was made is not in it.
-          ...knowledge.recording === 'begun' ? [event('recording.gap', null, { why: 'restored' })] : []
+          ...(knowledge.recording === 'begun'
+            ? [event('recording.gap', null, { why: 'restored' })]
+            : [])
         ]
       }
     })
   })
   if (tornBytes > 0) {
-    terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
-      'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy')
+    terminal.warn(
+      `${status.path} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
+        'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy'
+    )
   }
   if (store.settings.journal !== 'file') {
-    terminal.warn(`the journal is in the file ${path}, which no service with JOURNAL=${store.settings.journal} uses: ` +
-      'journal copy --to etcd copies it there')
+    terminal.warn(
+      `the journal is in the file ${path}, which no service with JOURNAL=${store.settings.journal} uses: ` +
+        'journal copy --to etcd copies it there'
+    )
   }
-  const users = [...state.users.values()].filter(({ isRemoved }) => isRemoved !== true)
+  const users = [...state.users.values()]
+    .filter(({ isRemoved }) => isRemoved !== true)
     .map(({ email }) => email)
   const asOf = state.recorded
   const next = Math.max(state.entries.size + 1, nextId)
-  terminal.show({ path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended, nextId: next }, [
-    `${path}: ${counted(records, 'record')}, head ${head}`,
-    `the next new entry gets id ${next}`,
-    ...flags['next-id'] !== undefined ? [] : [
-      `if entries were made after this copy, their ids, from ${next} on, will be given again; to leave them out, ` +
-        `move ${path} away and restore with --next-id N`
-    ],
-    ...users.length === 0 ? [] : [
-      `users and tokens are as of ${asOf}: ${users.join(', ')}`, 'remove those who have left: user remove EMAIL'
-    ],
-    ...ended === 0 ? []
-      : [`${counted(ended, 'token')} ended, since some may have been revoked by now; --keep-tokens keeps them`]
-  ])
+  terminal.show(
+    { path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended, nextId: next },
+    [
+      `${path}: ${counted(records, 'record')}, head ${head}`,
+      `the next new entry gets id ${next}`,
+      ...(flags['next-id'] !== undefined
+        ? []
+        : [
+            `if entries were made after this copy, their ids, from ${next} on, will be given again; ` +
+              `to leave them out, move ${path} away and restore with --next-id N`
+          ]),
+      ...(users.length === 0
+        ? []
+        : [
+            `users and tokens are as of ${asOf}: ${users.join(', ')}`,
+            'remove those who have left: user remove EMAIL'
+          ]),
+      ...(ended === 0
+        ? []
+        : [
+            `${counted(ended, 'token')} ended, since some may have been revoked by now; --keep-tokens keeps them`
+          ])
+    ]
+  )
 }
 
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'init', ifMissing: 'create',
+    name: 'init',
+    ifMissing: 'create',
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
       const { pid, isNew, path, keyFile, records } = await store.ask('status', {})
       const made = pid === process.pid && isNew === true // not by the service or a faster run
       const done = made ? 'made, empty' : `found, ${counted(records, 'record')}`
-      terminal.show({ path, keyFile, records, made }, [`journal ${path} (${done})`, `key     ${keyFile}`])
+      terminal.show({ path, keyFile, records, made }, [
+        `journal ${path} (${done})`,
+        `key     ${keyFile}`
+      ])
     }
   },
   {
-    name: 'journal verify', positionals: ['[FILE]'],
+    name: 'journal verify',
+    positionals: ['[FILE]'],
     options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' } },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
     examples: ['journal verify', 'journal verify /mnt/backup/monday.jsonl'],
     run: verify
   },
   {
-    name: 'journal show', positionals: ['[FILE]'], options: { ...REVEAL, ...UNRECORDED },
+    name: 'journal show',
+    positionals: ['[FILE]'],
+    options: { ...REVEAL, ...UNRECORDED },
     help: 'prints a line for each record of the journal, or of a copy: number, time, who, what',
     run: show
   },
   {
-    name: 'journal backup', positionals: ['FILE'],
+    name: 'journal backup',
+    positionals: ['FILE'],
     options: { timestamp: { help: 'add the time to the name of FILE' } },
     help: 'copies the journal, verified; - is standard output',
     examples: ['journal backup /mnt/backup/journal.jsonl --timestamp', 'journal backup -'],
     run: backup
   },
   {
-    name: 'journal restore', positionals: ['FILE'],
-    options: { 'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' }, ...NEXT_ID },
+    name: 'journal restore',
+    positionals: ['FILE'],
+    options: {
+      'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' },
+      ...NEXT_ID
+    },
     help: 'verifies a copy and puts it into a data folder without a journal; ends all tokens; stop the service before',
     run: restore
   }

@@ -6,7 +6,12 @@ import { isPartOf, locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type EncodedEvent, type JournalRecord } from '../../../journal/journal.ts'
 import { event } from '../../../store/event.ts'
 import {
-  OperatorError, UsageError, type Arguments, type Command, type Context, type JournalStatus
+  OperatorError,
+  UsageError,
+  type Arguments,
+  type Command,
+  type Context,
+  type JournalStatus
 } from '../../../command.ts'
 
 /** Types of records that name the end of an earlier journal. */
@@ -59,12 +64,15 @@ export function nextIdOf(flags: Arguments['flags']): number {
 }
 
 /** Events that leave out the ids from `first` to `last`, for good. */
-export function * leavingOut(
-  what: 'entries' | 'users', first: number, last: number
+export function* leavingOut(
+  what: 'entries' | 'users',
+  first: number,
+  last: number
 ): Generator<EncodedEvent, void, void> {
   for (let from = first; from <= last; from += LEFT_OUT_ROWS) {
     const rows = Array.from({ length: Math.min(LEFT_OUT_ROWS, last - from + 1) }, () => null)
-    yield what === 'entries' ? event('entries.kept', null, { first: from, entries: rows })
+    yield what === 'entries'
+      ? event('entries.kept', null, { first: from, entries: rows })
       : event('users.kept', null, { first: from, users: rows })
   }
 }
@@ -78,15 +86,23 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
 }
 
 /** Throws an `OperatorError` if a start would remove a file of this name. */
-export function assertKept({ files, settings }: Pick<Context['store'], 'files' | 'settings'>, path: string): void {
+export function assertKept(
+  { files, settings }: Pick<Context['store'], 'files' | 'settings'>,
+  path: string
+): void {
   const own = locationOf(settings).path
-  if (files.real(dirname(path)) !== files.real(dirname(own)) || !isPartOf(own, basename(path))) return
-  const what = 'has the name of a killed command\'s left-over, which a start removes'
+  if (files.real(dirname(path)) !== files.real(dirname(own)) || !isPartOf(own, basename(path)))
+    return
+  const what = "has the name of a killed command's left-over, which a start removes"
   throw new OperatorError(`${path} ${what}; name another file`)
 }
 
 const PACKED: readonly (readonly [bytes: string, name: string])[] = [
-  ['1f8b', 'gzip'], ['28b52ffd', 'zstd'], ['fd377a58', 'xz'], ['425a68', 'bzip2'], ['504b0304', 'zip'],
+  ['1f8b', 'gzip'],
+  ['28b52ffd', 'zstd'],
+  ['fd377a58', 'xz'],
+  ['425a68', 'bzip2'],
+  ['504b0304', 'zip'],
   ['6167652d', 'age']
 ]
 
@@ -101,7 +117,8 @@ export function assertNotPacked(files: Files, path: string, what: string = 'a jo
     files.close(descriptor)
   }
   const packed = packedAs(start)
-  if (packed !== undefined) throw new OperatorError(`${path} is not ${what}: ${packed}; unpack it first`)
+  if (packed !== undefined)
+    throw new OperatorError(`${path} is not ${what}: ${packed}; unpack it first`)
 }
 
 /** Undefined: not packed. */
@@ -112,11 +129,16 @@ export function packedAs(start: Buffer): string | undefined {
 
 /** Only the first records of a rewritten journal have it. */
 export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
-  return CONTINUATIONS.has(record.type) ? { ...record.data as Continued, ended: record.time } : undefined
+  return CONTINUATIONS.has(record.type)
+    ? { ...(record.data as Continued), ended: record.time }
+    : undefined
 }
 
 const REWRITINGS = {
-  compacted: 'compaction', 're-encrypted': 're-encryption', salvaged: 'salvage', repaired: 'rescue'
+  'compacted': 'compaction',
+  're-encrypted': 're-encryption',
+  'salvaged': 'salvage',
+  'repaired': 'rescue'
 } as const
 
 export function before({ why, ended }: EarlierEnd): string {
@@ -124,5 +146,7 @@ export function before({ why, ended }: EarlierEnd): string {
 }
 
 export function sealingKeys(lines: string): readonly string[] {
-  return [...new Set(Array.from(lines.matchAll(/,"key":"([0-9a-f]{8})","sealed":"/g), ([, key]) => key!))]
+  return [
+    ...new Set(Array.from(lines.matchAll(/,"key":"([0-9a-f]{8})","sealed":"/g), ([, key]) => key!))
+  ]
 }

@@ -2,14 +2,23 @@
 import { isSameFile, type Files } from '../../../journal/files.ts'
 import { Failure } from '../../../errors.ts'
 import type { KeyFinder } from '../../../journal/keys.ts'
-import { readInSteps, type OnLine, type ReadOptions, type Recovered } from '../../../journal/recover.ts'
+import {
+  readInSteps,
+  type OnLine,
+  type ReadOptions,
+  type Recovered
+} from '../../../journal/recover.ts'
 import { OperatorError, type JournalStatus } from '../../../command.ts'
 import { breath } from '../../commands/signals.ts'
 import { ofFile } from '../system-error.ts'
 
 /** As `readJournal`, with breaths. */
 export async function readWithBreaths(
-  files: Files, path: string, keys: KeyFinder, onLine: OnLine, { onProgress = () => {}, endBytes }: ReadOptions = {}
+  files: Files,
+  path: string,
+  keys: KeyFinder,
+  onLine: OnLine,
+  { onProgress = () => {}, endBytes }: ReadOptions = {}
 ): Promise<Recovered> {
   const bytes = Math.min(endBytes ?? Infinity, files.stat(path)?.size ?? 0)
   const steps = readInSteps(files, path, keys, onLine, endBytes)
@@ -26,12 +35,16 @@ export async function readWithBreaths(
 
 /** Throws an `OperatorError` if the file is gone or was replaced, or `journal-damaged`. */
 export async function readSameFile(
-  files: Files, status: JournalStatus, read: (endBytes: number) => Promise<Recovered>
+  files: Files,
+  status: JournalStatus,
+  read: (endBytes: number) => Promise<Recovered>
 ): Promise<Recovered> {
   assertSame(files, status)
   // The service goes on from memory without its file.
   if (status.records !== undefined && files.stat(status.path) === undefined) {
-    throw new OperatorError(`${status.path} is gone, though the service runs; put it back, and restart the service`)
+    throw new OperatorError(
+      `${status.path} is gone, though the service runs; put it back, and restart the service`
+    )
   }
   let found: Recovered
   try {
@@ -41,7 +54,8 @@ export async function readSameFile(
   } finally {
     assertSame(files, status) // a replaced file explains a missing end
   }
-  // A service's acknowledged records are whole; without a service, a crash may have cut the last write.
+  // A service's acknowledged records are whole; without a service, a crash may have cut the last
+  // write.
   if (status.records !== undefined && found.goodBytes !== status.bytes) {
     throw new Failure('journal-damaged', `${status.path} ends before its last record`)
   }

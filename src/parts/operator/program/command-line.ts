@@ -1,6 +1,11 @@
 /** The command line: its command, its flags, and their help. */
 import { parseArgs } from 'node:util'
-import { fail, type Setting, type SettingsTable, type StorageSettings } from '../../../core-settings.ts'
+import {
+  fail,
+  type Setting,
+  type SettingsTable,
+  type StorageSettings
+} from '../../../core-settings.ts'
 import { calledAs, JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
 import { workingFolder } from '../../../journal/files.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../../../command.ts'
@@ -12,8 +17,10 @@ const PROGRAM: string = calledAs(process.argv[1] ?? '', workingFolder())
 const JOURNAL: Setting<string> = {
   ...SETTINGS.journal,
   help: `${['Where records are kept: \`file\`', ...Object.values(JOURNALS).map(({ help }) => help)].join('; ')}.`,
-  parse: text => text === 'memory' ? fail('a place that this program can reach; only the service reaches its memory')
-    : SETTINGS.journal.parse(text)
+  parse: text =>
+    text === 'memory'
+      ? fail('a place that this program can reach; only the service reaches its memory')
+      : SETTINGS.journal.parse(text)
 }
 
 /** This program needs no other settings. */
@@ -21,15 +28,21 @@ export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
   dataDir: SETTINGS.dataDir,
   keyFile: SETTINGS.keyFile,
   journal: JOURNAL,
-  ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
-    serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
+  ...Object.fromEntries(
+    Object.entries<Setting<unknown>>(SETTINGS).filter(
+      ([name, { serverOnly }]) =>
+        serverOnly !== true &&
+        PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)
+    )
+  )
 }
 
 const POSITIONALS: { readonly [name: string]: string } = {
-  ENTRY: 'an id, or the whole name of a system, whatever its case and accents',
-  FILTER: 'a part of the system, user name or address, whatever its case and accents',
-  EMAIL: 'the address of a user',
-  'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it'
+  'ENTRY': 'an id, or the whole name of a system, whatever its case and accents',
+  'FILTER': 'a part of the system, user name or address, whatever its case and accents',
+  'EMAIL': 'the address of a user',
+  'USER|ENTRY':
+    'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it'
 }
 
 const EXIT_CODES =
@@ -40,32 +53,77 @@ const JSON_RESULT: Option = { help: 'print the result as JSON' }
 /** Leaves out journals that are not chosen. */
 function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
-  const others = moves !== undefined ? []
-    : PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
+  const others =
+    moves !== undefined
+      ? []
+      : PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
   const hidden = new Set(others.flatMap(({ settings }) => Object.keys(settings)))
-  return Object.fromEntries(Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
+  return Object.fromEntries(
+    Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name))
+  )
 }
 
-function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS): { readonly [flag: string]: Option } {
+function optionsOf(
+  command: Command,
+  settings: Table = STORAGE_SETTINGS
+): { readonly [flag: string]: Option } {
   const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
-  return { ...command.options, json: JSON_RESULT, help: { help: 'explain the command' }, ...Object.fromEntries(flags) }
+  return {
+    ...command.options,
+    json: JSON_RESULT,
+    help: { help: 'explain the command' },
+    ...Object.fromEntries(flags)
+  }
 }
 
 /** Names of commands in other programs. */
 const HABITS: { readonly [word: string]: string } = {
-  ls: 'entry list', list: 'entry list', search: 'entry list', find: 'entry list', grep: 'entry list',
-  get: 'entry get', show: 'entry get', cat: 'entry get', cp: 'entry get', copy: 'entry get', pass: 'entry get',
-  add: 'entry add', insert: 'entry add', new: 'entry add', create: 'entry add', generate: 'entry add',
-  edit: 'entry edit', set: 'entry edit', update: 'entry edit', mv: 'entry edit',
-  rm: 'entry delete', delete: 'entry delete', remove: 'entry delete', undelete: 'entry restore', purge: 'entry purge',
-  history: 'entry history', log: 'journal show', passwd: 'user password', backup: 'journal backup',
-  restore: 'journal restore', verify: 'journal verify', check: 'journal verify', compact: 'journal compact',
-  repair: 'journal rescue', rescue: 'journal rescue', salvage: 'journal salvage',
-  rotate: 'key rotate', users: 'user list', tokens: 'token list'
+  ls: 'entry list',
+  list: 'entry list',
+  search: 'entry list',
+  find: 'entry list',
+  grep: 'entry list',
+  get: 'entry get',
+  show: 'entry get',
+  cat: 'entry get',
+  cp: 'entry get',
+  copy: 'entry get',
+  pass: 'entry get',
+  add: 'entry add',
+  insert: 'entry add',
+  new: 'entry add',
+  create: 'entry add',
+  generate: 'entry add',
+  edit: 'entry edit',
+  set: 'entry edit',
+  update: 'entry edit',
+  mv: 'entry edit',
+  rm: 'entry delete',
+  delete: 'entry delete',
+  remove: 'entry delete',
+  undelete: 'entry restore',
+  purge: 'entry purge',
+  history: 'entry history',
+  log: 'journal show',
+  passwd: 'user password',
+  backup: 'journal backup',
+  restore: 'journal restore',
+  verify: 'journal verify',
+  check: 'journal verify',
+  compact: 'journal compact',
+  repair: 'journal rescue',
+  rescue: 'journal rescue',
+  salvage: 'journal salvage',
+  rotate: 'key rotate',
+  users: 'user list',
+  tokens: 'token list'
 }
 
 /** Flags may stand before the command. */
-export function flagsLast(commands: readonly Command[], words: readonly string[]): readonly string[] {
+export function flagsLast(
+  commands: readonly Command[],
+  words: readonly string[]
+): readonly string[] {
   const options = commands.flatMap(command => Object.entries(optionsOf(command)))
   let at = 0
   while (words[at]?.startsWith('--') === true) {
@@ -81,11 +139,20 @@ export function findCommand(commands: readonly Command[], words: readonly string
   if (found !== undefined) return found
   const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
   const names = commands.map(({ name }) => name)
-  const inGroup = names.filter(name => name.startsWith(`${group} `)).map(name => name.split(' ')[1]!)
+  const inGroup = names
+    .filter(name => name.startsWith(`${group} `))
+    .map(name => name.split(' ')[1]!)
   const ofEntry = group === 'entry' && Object.hasOwn(HABITS, second) ? HABITS[second] : undefined
   const habit = Object.hasOwn(HABITS, group) ? HABITS[group] : ofEntry
-  const meant = nearest(`${group} ${second}`.trim(), names) ?? habit ??
-    (inGroup.length === 0 ? nearest(group, names.map(name => name.split(' ')[0]!)) : undefined)
+  const meant =
+    nearest(`${group} ${second}`.trim(), names) ??
+    habit ??
+    (inGroup.length === 0
+      ? nearest(
+          group,
+          names.map(name => name.split(' ')[0]!)
+        )
+      : undefined)
   if (meant !== undefined) throw new UsageError(`there is no such command; did you mean ${meant}?`)
   if (inGroup.length > 0) throw new UsageError(`${group} needs one of: ${inGroup.join(', ')}`)
   throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
@@ -106,24 +173,33 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   }
   for (const [i, text] of positionals.entries()) {
     const name = command.positionals?.[i]?.replace(/[[\]]/g, '') ?? 'a word'
-    // An older version took addresses that are not UTF-8: their users can still be changed and removed.
+    // An older version took addresses that are not UTF-8: their users can still be changed and
+    // removed.
     if (name !== 'EMAIL' || command.name === 'user add') assertUtf8(name, text)
   }
   assertCount(command, positionals.length)
   return { positionals, flags }
 }
 
-interface Parsed extends Arguments { readonly given: readonly string[] }
+interface Parsed extends Arguments {
+  readonly given: readonly string[]
+}
 
 /** Repeats no value: it may be a password. */
 function parsed(command: Command, words: readonly string[]): Parsed {
   const options = optionsOf(command)
-  const config = Object.entries(options).map(([flag, { value }]) =>
-    [flag, { type: value === undefined ? 'boolean' as const : 'string' as const }])
+  const config = Object.entries(options).map(([flag, { value }]) => [
+    flag,
+    { type: value === undefined ? ('boolean' as const) : ('string' as const) }
+  ])
   try {
-    const { values, positionals, tokens } =
-      parseArgs({ args: [...words], options: Object.fromEntries(config), allowPositionals: true, tokens: true })
-    const given = tokens.flatMap(token => token.kind === 'option' ? [token.name] : [])
+    const { values, positionals, tokens } = parseArgs({
+      args: [...words],
+      options: Object.fromEntries(config),
+      allowPositionals: true,
+      tokens: true
+    })
+    const given = tokens.flatMap(token => (token.kind === 'option' ? [token.name] : []))
     return { positionals, flags: values as Arguments['flags'], given }
   } catch (error) {
     const [, name = ''] = /'--([^'= ]*)/.exec((error as Error).message) ?? []
@@ -138,7 +214,8 @@ function parsed(command: Command, words: readonly string[]): Parsed {
 
 /** Node puts U+FFFD in the place of bytes that are not UTF-8. */
 function assertUtf8(name: string, word: string): void {
-  if (word.includes('\uFFFD')) throw new UsageError(`${name} must be UTF-8 without U+FFFD: type it so`)
+  if (word.includes('\uFFFD'))
+    throw new UsageError(`${name} must be UTF-8 without U+FFFD: type it so`)
 }
 
 /** Repeats none of the words: one may be a password. */
@@ -147,11 +224,16 @@ function assertCount(command: Command, given: number): void {
   const missing = expected.slice(given).find(one => !one.startsWith('['))
   if (missing !== undefined) throw new UsageError(`${missing} is missing; ${usage(command)}`)
   if (given <= expected.length) return
-  const takes = expected.length === 0 ? 'flags alone' : `${expected.join(' ')}, and a text with spaces needs quotes`
+  const takes =
+    expected.length === 0
+      ? 'flags alone'
+      : `${expected.join(' ')}, and a text with spaces needs quotes`
   throw new UsageError(`too many words: ${name} takes ${takes}; ${usage(command)}`)
 }
 
-function flagsHint({ name }: Command): string { return `${PROGRAM} ${name} --help lists them` }
+function flagsHint({ name }: Command): string {
+  return `${PROGRAM} ${name} --help lists them`
+}
 
 function unknownFlag(command: Command, flag: string, known: readonly string[]): UsageError {
   const meant = nearest(flag, known)
@@ -166,31 +248,49 @@ function usage({ name, positionals = [] }: Command): string {
 export function helpOf(command: Command, journal: string | undefined): string {
   const { positionals = [], examples = [] } = command
   const line = (name: string, text: string): string => `  ${name.padEnd(28)} ${text}\n`
-  const words = positionals.map(name => name.replace(/[[\]]/g, ''))
-    .flatMap(name => POSITIONALS[name] === undefined ? [] : [line(name, POSITIONALS[name])])
-  const options = Object.entries({ ...command.options, json: JSON_RESULT }).map(([flag, { value, help }]) =>
-    line(`--${flag}${value === undefined ? '' : ` ${value}`}`, help))
+  const words = positionals
+    .map(name => name.replace(/[[\]]/g, ''))
+    .flatMap(name => (POSITIONALS[name] === undefined ? [] : [line(name, POSITIONALS[name])]))
+  const options = Object.entries({ ...command.options, json: JSON_RESULT }).map(
+    ([flag, { value, help }]) => line(`--${flag}${value === undefined ? '' : ` ${value}`}`, help)
+  )
   const settings = `${settingsHelp(settingsFor(command, journal))}\n`
   const shown = examples.map(example => `  ${PROGRAM} ${example}\n`)
   return [
-    `${usage(command)}\n\n${command.help}\n`, words.join(''), `Options:\n${options.join('')}`, `Settings:\n${settings}`,
-    shown.length === 0 ? '' : `Examples:\n${shown.join('')}`, `${EXIT_CODES}\n`
-  ].filter(text => text !== '').join('\n')
+    `${usage(command)}\n\n${command.help}\n`,
+    words.join(''),
+    `Options:\n${options.join('')}`,
+    `Settings:\n${settings}`,
+    shown.length === 0 ? '' : `Examples:\n${shown.join('')}`,
+    `${EXIT_CODES}\n`
+  ]
+    .filter(text => text !== '')
+    .join('\n')
 }
 
 /** Everyday commands come first. */
 const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
-  ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token', 'audit'],
+  ['Entries', 'entry', 'import', 'export'],
+  ['Users and tokens', 'user', 'token', 'audit'],
   ['The journal and its keys', 'init', 'journal', 'key']
 ]
 
-export function overview(commands: readonly Command[], group?: string, journal: string = 'file'): string {
-  const shown = commands.filter(({ name, journals = [journal] }) =>
-    journals.includes(journal) && (group === undefined || name.startsWith(`${group} `)))
+export function overview(
+  commands: readonly Command[],
+  group?: string,
+  journal: string = 'file'
+): string {
+  const shown = commands.filter(
+    ({ name, journals = [journal] }) =>
+      journals.includes(journal) && (group === undefined || name.startsWith(`${group} `))
+  )
   const grouped = new Set(GROUPS.flat())
-  const others = new Set(shown.map(({ name }) => name.split(' ')[0]!).filter(first => !grouped.has(first)))
+  const others = new Set(
+    shown.map(({ name }) => name.split(' ')[0]!).filter(first => !grouped.has(first))
+  )
   const blocks = [...GROUPS, ['Other parts', ...others] as const].map(([title, ...firstWords]) => {
-    const lines = firstWords.flatMap(first => shown.filter(({ name }) => name.split(' ')[0] === first))
+    const lines = firstWords
+      .flatMap(first => shown.filter(({ name }) => name.split(' ')[0] === first))
       .map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
     return lines.length === 0 ? '' : `${title}\n${lines.join('')}\n`
   })

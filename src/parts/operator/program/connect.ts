@@ -1,6 +1,6 @@
 /**
- * Reaches the store through the socket of the process that has the lock. If no process has it, this process takes the
- * lock: there is always one writer.
+ * Reaches the store through the socket of the process that has the lock. If no process has it, this
+ * process takes the lock: there is always one writer.
  */
 import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../../core-settings.ts'
@@ -16,7 +16,12 @@ import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
 import { State } from '../../../store/state.ts'
 import {
-  OperatorError, type IfMissing, type JournalRead, type JournalStatus, type OnRecord, type Reached
+  OperatorError,
+  type IfMissing,
+  type JournalRead,
+  type JournalStatus,
+  type OnRecord,
+  type Reached
 } from '../../../command.ts'
 import type { Ending } from '../../commands/signals.ts'
 import type { Terminal } from '../../commands/terminal.ts'
@@ -33,9 +38,11 @@ const PAUSE_MS = 100
 const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
 /** A longer wait is reported. */
 const SILENT_MS = 2_000
-const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
+const WAITING =
+  'the service has not answered yet, and may be busy with the journal: waiting; ' +
   'after Ctrl+C it may still carry out the command'
-const NO_ANSWER = 'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
+const NO_ANSWER =
+  'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
   'into its log, raise its limit (LimitNOFILE), or restart it'
 const MAX_NAME_CHARACTERS = 64
 const SET_GROUP = 0o2000
@@ -50,8 +57,9 @@ interface Opened {
 }
 
 /**
- * Asking rejects with a `Failure` if the folder cannot be opened, and with an `OperatorError` if it is another user's
- * or has no journal and none may be made: a mistyped folder must not become a store.
+ * Asking rejects with a `Failure` if the folder cannot be opened, and with an `OperatorError` if it
+ * is another user's or has no journal and none may be made: a mistyped folder must not become a
+ * store.
  */
 export class StoreAccess implements Reached {
   readonly settings: StoreSettings
@@ -74,7 +82,9 @@ export class StoreAccess implements Reached {
     this.#folder = folder
   }
 
-  get hasLock(): boolean { return this.#opened !== undefined }
+  get hasLock(): boolean {
+    return this.#opened !== undefined
+  }
 
   async ask<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
     let timer: NodeJS.Timeout | undefined
@@ -82,7 +92,8 @@ export class StoreAccess implements Reached {
       for (let tries = 1, answered = 0; ; tries++) {
         try {
           // Looked for at each try: if the process that had the lock has ended, this one takes it.
-          const socket = this.#opened === undefined ? await liveSocket(this.files, this.#folder) : undefined
+          const socket =
+            this.#opened === undefined ? await liveSocket(this.files, this.#folder) : undefined
           if (socket === undefined) return await this.#run(name, body)
           timer ??= this.#noteLater()
           const answer = await requestLocal(socket, name, body, operatorName(process.env))
@@ -94,7 +105,8 @@ export class StoreAccess implements Reached {
         } catch (error) {
           if (!isTransition(error)) throw error
           const isOver = tries - answered >= TRIES
-          if (isOver) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
+          if (isOver)
+            throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
@@ -108,7 +120,7 @@ export class StoreAccess implements Reached {
       if (this.#opened !== undefined) return await this.#run('status', {})
       const found = await liveSocket(this.files, this.#folder)
       const answer = found === undefined ? undefined : await requestLocal(found, 'status', {})
-      return answer?.status === 200 ? answer.body as FolderStatus : undefined
+      return answer?.status === 200 ? (answer.body as FolderStatus) : undefined
     } catch (error) {
       if (error instanceof OperatorError) throw error
       return undefined
@@ -116,8 +128,10 @@ export class StoreAccess implements Reached {
   }
 
   async status(): Promise<JournalStatus> {
-    const isReached = this.settings.journal !== 'file' || this.#opened !== undefined ||
-      await liveSocket(this.files, this.#folder) !== undefined
+    const isReached =
+      this.settings.journal !== 'file' ||
+      this.#opened !== undefined ||
+      (await liveSocket(this.files, this.#folder)) !== undefined
     if (isReached) return this.ask('status', {})
     this.#assertJournal()
     const path = join(this.#folder, JOURNAL_FILE)
@@ -126,16 +140,25 @@ export class StoreAccess implements Reached {
   }
 
   async receive(
-    name: 'rescueJournal', body: Body<'rescueJournal'>, take: (piece: string) => void
+    name: 'rescueJournal',
+    body: Body<'rescueJournal'>,
+    take: (piece: string) => void
   ): Promise<void> {
     const socket = await liveSocket(this.files, this.#folder)
     if (socket === undefined) throw new OperatorError('the service has ended meanwhile')
-    const { status, body: answer } = await requestLocal(socket, name, body, operatorName(process.env), take)
+    const { status, body: answer } = await requestLocal(
+      socket,
+      name,
+      body,
+      operatorName(process.env),
+      take
+    )
     if (status !== 200) throw new OperatorError((answer as { readonly message: string }).message)
   }
 
   async alone<T>(work: (lock: Lock) => Promise<T>): Promise<T> {
-    if (disk.stat(this.#folder) === undefined) throw new OperatorError(`there is no folder ${this.#folder}`)
+    if (disk.stat(this.#folder) === undefined)
+      throw new OperatorError(`there is no folder ${this.#folder}`)
     this.assertOwner()
     try {
       const lock = await lockFolder(this.files, this.#folder)
@@ -157,10 +180,12 @@ export class StoreAccess implements Reached {
       onRecord(record, state, text)
       state.apply(record)
     }
-    const onProgress = (share: number): void => this.#terminal.progress('reading the journal', share)
+    const onProgress = (share: number): void =>
+      this.#terminal.progress('reading the journal', share)
     if (status.endpoints === undefined) {
-      const found = await readSameFile(this.files, status,
-        endBytes => readWithBreaths(this.files, status.path, keys, each, { onProgress, endBytes }))
+      const found = await readSameFile(this.files, status, endBytes =>
+        readWithBreaths(this.files, status.path, keys, each, { onProgress, endBytes })
+      )
       return { ...found, state }
     }
     const { path, records = Infinity } = status
@@ -174,18 +199,23 @@ export class StoreAccess implements Reached {
     return { ...found, goodBytes: 0, tornBytes: 0, state }
   }
 
-  /** Gives the lock back. A later question takes it again, or asks a service that has it by then. */
+  /**
+   * Gives the lock back. A later question takes it again, or asks a service that has it by then.
+   */
   async close(): Promise<void> {
     const closing = this.#opened
     this.#opened = undefined
     await closing?.close()
   }
 
-  /** The service could not read what another user makes in its folder. Throws an `OperatorError`. */
+  /**
+   * The service could not read what another user makes in its folder. Throws an `OperatorError`.
+   */
   assertOwner(): void {
     const user = process.geteuid?.()
     const folder = disk.stat(this.#folder)
-    // A set-group-ID folder, as Kubernetes' fsGroup makes, is shared on purpose: the journal's owner counts.
+    // A set-group-ID folder, as Kubernetes' fsGroup makes, is shared on purpose: the journal's
+    // owner counts.
     const isShared = folder !== undefined && (folder.mode & SET_GROUP) !== 0
     const owned = isShared ? join(this.#folder, JOURNAL_FILE) : this.#folder
     const owner = disk.stat(owned)?.uid
@@ -207,7 +237,7 @@ export class StoreAccess implements Reached {
       this.#opened = await this.#open()
     }
     const call = callOf(this.#opened.operated, operatorName(process.env))
-    return await runOperation(call, name, { ...body }) as Result<N>
+    return (await runOperation(call, name, { ...body })) as Result<N>
   }
 
   async #open(): Promise<Opened> {
@@ -216,15 +246,32 @@ export class StoreAccess implements Reached {
     const warn = (line: string): void => terminal.warn(line)
     const { store, journal, lock, readMs, close } = await openStorage(
       { ...settings, dataDir: this.#folder, keyFile: this.#keyFile },
-      { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
+      {
+        info: line => this.#onInfo(line),
+        warn,
+        progress: (what, share) => terminal.progress(what, share)
+      },
       // `begin` must not: it would make a journal in etcd, or beside a key whose journal is lost.
-      { mayCreate: this.#ifMissing === 'create', files: this.files })
+      { mayCreate: this.#ifMissing === 'create', files: this.files }
+    )
     const operated: Operated = {
-      store, journal: journal!, abilities: settings.abilities, readMs, warn, rescue: { head: undefined },
-      folder: this.#folder, files: this.files
+      store,
+      journal: journal!,
+      abilities: settings.abilities,
+      readMs,
+      warn,
+      rescue: { head: undefined },
+      folder: this.#folder,
+      files: this.files
     }
     const end = serveOperations(lock!.server, operated) // other commands need not wait
-    return { operated, close: async () => { await end(); await close() } } // the lock goes last
+    return {
+      operated,
+      close: async () => {
+        await end()
+        await close()
+      }
+    } // the lock goes last
   }
 
   /** `init` says by itself what it has made. */
@@ -235,15 +282,21 @@ export class StoreAccess implements Reached {
   #assertJournal(): void {
     if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
     const left = statesLeft(this.files, this.#folder)
-    const how = left ?? 'if nothing was ever stored there, make a journal with the command init; if entries were, ' +
-      'restore a backup'
-    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? ${how}`)
+    const how =
+      left ??
+      'if nothing was ever stored there, make a journal with the command init; if entries were, ' +
+        'restore a backup'
+    throw new OperatorError(
+      `there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? ${how}`
+    )
   }
 }
 
 /** Behind sudo, the account that called it. A header cannot hold every character. */
 function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
-  return (SUDO_USER || LOGNAME || USER || '').replace(/[^\w.@-]/g, '_').slice(0, MAX_NAME_CHARACTERS)
+  return (SUDO_USER || LOGNAME || USER || '')
+    .replace(/[^\w.@-]/g, '_')
+    .slice(0, MAX_NAME_CHARACTERS)
 }
 
 /** Nothing was done: the process that had the lock ends. */
@@ -256,7 +309,7 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   if (files.stat(folder) === undefined) return undefined
   try {
     for (const socket of heldSockets(files, folder)) {
-      if (!await probe(socket)) continue
+      if (!(await probe(socket))) continue
       assertOwnSocket(files, folder, socket)
       return socket
     }
@@ -266,18 +319,29 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   return undefined
 }
 
-/** Another user's socket would be told passwords. Root may use the socket of the owner of folder or journal. */
+/**
+ * Another user's socket would be told passwords. Root may use the socket of the owner of folder or
+ * journal.
+ */
 function assertOwnSocket(files: Files, folder: string, socket: string): void {
   const user = process.geteuid?.()
   const owner = files.stat(socket)?.uid
   if (user === undefined || owner === undefined || owner === user) return
-  if (user === 0 && [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.uid === owner)) return
-  const how = 'if that is the service, run the command as that user; if not, stop the process that listens there'
+  if (
+    user === 0 &&
+    [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.uid === owner)
+  )
+    return
+  const how =
+    'if that is the service, run the command as that user; if not, stop the process that listens there'
   throw new OperatorError(`user ${owner} listens on ${socket}: ${how}`)
 }
 
 function notOwner(path: string): OperatorError {
   const { uid: owner, gid: group } = disk.stat(path)!
-  return new OperatorError(`${path} belongs to user ${owner}: run the command as that user, such as setpriv ` +
-    `--reuid=${owner} --regid=${group} --clear-groups COMMAND, sudo -u '#${owner}' COMMAND, or docker exec -u ${owner}`)
+  return new OperatorError(
+    `${path} belongs to user ${owner}: run the command as that user, such as setpriv ` +
+      `--reuid=${owner} --regid=${group} --clear-groups COMMAND, sudo -u '#${owner}' COMMAND, ` +
+      `or docker exec -u ${owner}`
+  )
 }

@@ -1,19 +1,37 @@
 /**
- * The operator's program. Exit codes: 0 done; 1 refused or failed; 2 usage error; 3 the journal or its keys are
- * damaged, or something was lost.
+ * The operator's program. Exit codes: 0 done; 1 refused or failed; 2 usage error; 3 the journal or
+ * its keys are damaged, or something was lost.
  */
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'
 import {
-  LossError, OperatorError, UsageError, type Arguments, type Command, type IfMissing
+  LossError,
+  OperatorError,
+  UsageError,
+  type Arguments,
+  type Command,
+  type IfMissing
 } from '../../../command.ts'
-import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
+import {
+  asksForHelp,
+  findCommand,
+  flagsLast,
+  helpOf,
+  overview,
+  parse,
+  STORAGE_SETTINGS
+} from './command-line.ts'
 import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../../commands/terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
-  'setting-invalid': 2, 'journal-damaged': 3, 'journal-newer': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3
+  'setting-invalid': 2,
+  'journal-damaged': 3,
+  'journal-newer': 3,
+  'key-missing': 3,
+  'key-invalid': 3,
+  'key-unknown': 3
 }
 
 export async function runProgram(words: readonly string[]): Promise<number> {
@@ -39,8 +57,12 @@ async function main(words: readonly string[]): Promise<number> {
   const asked = all[0] === 'help' ? all.slice(1) : all
   const mayAskForHelp = asked !== all || words.includes('--help') || words.includes('-h')
   const print = (text: string): void => new Terminal(process, false).pass(text)
-  if (asked[0] === '--version' || asked[0] === '-V') { print(`${VERSION}\n`); return 0 }
-  const [group, ...others] = asked[0]?.startsWith('-') === true ? [] : asked.filter(word => !word.startsWith('-'))
+  if (asked[0] === '--version' || asked[0] === '-V') {
+    print(`${VERSION}\n`)
+    return 0
+  }
+  const [group, ...others] =
+    asked[0]?.startsWith('-') === true ? [] : asked.filter(word => !word.startsWith('-'))
   const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
   if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
     print(overview(commands, group, journal))
@@ -52,13 +74,17 @@ async function main(words: readonly string[]): Promise<number> {
     print(helpOf(command, journal))
     return 0
   }
-  return await run(command, parse(command, rest)) ?? 0
+  return (await run(command, parse(command, rest))) ?? 0
 }
 
 async function run(command: Command, given: Arguments): Promise<number | void> {
   const { StoreAccess } = await import('./connect.ts')
   const terminal = new Terminal(process, given.flags['json'] === true)
-  const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
+  const storage = readValues(
+    STORAGE_SETTINGS,
+    given.flags as { [name: string]: string },
+    process.env
+  )
   const abilities = readValues({ abilities: SETTINGS.abilities }, {}, process.env)
   const journal = command.journal?.(given.flags) ?? storage.journal
   const settings = { ...storage, ...abilities, journal }
@@ -71,7 +97,10 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
   }
 }
 
-/** In production only `init` makes a journal: a folder that is not mounted must not become an empty store. */
+/**
+ * In production only `init` makes a journal: a folder that is not mounted must not become an empty
+ * store.
+ */
 function ifMissing({ ifMissing: asked = 'refuse' }: { readonly ifMissing?: IfMissing }): IfMissing {
   return asked === 'begin' && process.env['NODE_ENV'] === 'production' ? 'refuse' : asked
 }
@@ -80,6 +109,7 @@ function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof UsageError) return 2
   if (error instanceof LossError) return 3
   if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1
-  const isForeseen = error instanceof OperatorError || systemCode(error) !== (error as Error).message
+  const isForeseen =
+    error instanceof OperatorError || systemCode(error) !== (error as Error).message
   return isForeseen ? 1 : undefined
 }

@@ -11,8 +11,8 @@ import { State } from '../../../store/state.ts'
 import { loginBy, type KeptToken, type KeptUser, type User } from '../../../rights/rights.ts'
 
 /**
- * Most rows of a record that are not null. Damage to one bit costs all rows of its record. A single row may be larger
- * than the bound in bytes.
+ * Most rows of a record that are not null. Damage to one bit costs all rows of its record. A single
+ * row may be larger than the bound in bytes.
  */
 export const CHECKPOINT_RECORD_ROWS: number = 50
 const MAX_RECORD_ROWS = 2_000
@@ -31,53 +31,64 @@ export interface Checkpoint {
 }
 
 /**
- * The state must not change until it is compared. **All that a state has is kept by `events` and compared by
- * `compare`**: what is missing in one of them is refused, what is missing in both is lost at a compaction.
+ * The state must not change until it is compared. **All that a state has is kept by `events` and
+ * compared by `compare`**: what is missing in one of them is refused, what is missing in both is
+ * lost at a compaction.
  */
-export function checkpointOf(state: State, keeps: (token: KeptToken) => boolean = () => true): Checkpoint {
+export function checkpointOf(
+  state: State,
+  keeps: (token: KeptToken) => boolean = () => true
+): Checkpoint {
   const made = new State()
   const tokens = keptTokens(state).filter(keeps)
   let given = 0
-  const events = function * (): Generator<Event, void, void> {
+  const events = function* (): Generator<Event, void, void> {
     for (const [from, entries] of pieces(keptEntries(state))) {
       given = from + entries.length
-      if (entries.length === 1 && isLarge(entries[0]!)) yield * inParts(from + 1, entries[0]!)
+      if (entries.length === 1 && isLarge(entries[0]!)) yield* inParts(from + 1, entries[0]!)
       else yield keptEvent(from + 1, entries)
     }
     for (const [from, kept] of pieces(keptUsers(state))) {
       yield event('users.kept', null, { first: from + 1, users: kept })
     }
     for (const [, kept] of pieces(tokens)) yield event('tokens.kept', null, { tokens: kept })
-    yield * keptKnowledge(state)
+    yield* keptKnowledge(state)
   }
   return {
     events: events(),
-    share: () => state.entries.size === 0 ? 1 : given / state.entries.size,
+    share: () => (state.entries.size === 0 ? 1 : given / state.entries.size),
     apply: made.apply,
     compare: () => {
       compareRows('entry', rows(state), rows(made))
       compareRows('user', keptUsers(state), keptUsers(made))
       compareRows('token', tokens, keptTokens(made))
       compareRows('record of what is known', keptKnowledge(state), keptKnowledge(made))
-      if (made.entries.active !== state.entries.active) throw new Error('the number of active entries would be another')
+      if (made.entries.active !== state.entries.active)
+        throw new Error('the number of active entries would be another')
     }
   }
 }
 
-function * rows({ entries, deletions }: State): Generator<unknown, void, void> {
+function* rows({ entries, deletions }: State): Generator<unknown, void, void> {
   for (let id = 1; id <= entries.size; id++) {
     yield [entries.get(id), entries.changedMs(id), deletions.get(id)]
   }
 }
 
-function * keptEntries({ entries, deletions }: State): Generator<KeptRow | null, void, void> {
+function* keptEntries({ entries, deletions }: State): Generator<KeptRow | null, void, void> {
   for (let id = 1; id <= entries.size; id++) {
     const entry = entries.get(id)
-    if (entry === undefined) { yield null; continue }
+    if (entry === undefined) {
+      yield null
+      continue
+    }
     const changedMs = entries.changedMs(id)
     const changed = changedMs === undefined ? {} : { changed: new Date(changedMs).toISOString() }
     const deletion = deletions.get(id)
-    const deleted = deletion && { deleted: new Date(deletion.ms).toISOString(), deletedBy: deletion.by }
+    const deleted = deletion && {
+      deleted: new Date(deletion.ms).toISOString(),
+      deletedBy: deletion.by
+    }
     yield { ...fieldsOf(entry), status: entry.status, ...changed, ...deleted }
   }
 }
@@ -87,11 +98,14 @@ function keptEvent(first: number, entries: readonly (KeptRow | null)[]): Event {
 }
 
 function isLarge(row: KeptRow | null): boolean {
-  return row !== null && Buffer.byteLength(JSON.stringify({ first: MAX_ID, entries: [row] })) > MAX_EVENT_BYTES
+  return (
+    row !== null &&
+    Buffer.byteLength(JSON.stringify({ first: MAX_ID, entries: [row] })) > MAX_EVENT_BYTES
+  )
 }
 
 /** Versions before 1.1 let an entry grow beyond what a record can hold. */
-function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void> {
+function* inParts(id: number, row: KeptRow | null): Generator<Event, void, void> {
   const fields = Object.entries(fieldsOf(row!)).filter(([field]) => field !== 'password')
   const empty = Object.fromEntries(fields.map(([field]) => [field, '']))
   yield keptEvent(id, [{ ...row!, ...empty }])
@@ -102,8 +116,9 @@ function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void
 }
 
 /** Of other removed users only the ids are kept. */
-function * knowingRemoved(
-  { users, knowledge }: State, passwords: readonly KeptFormer[]
+function* knowingRemoved(
+  { users, knowledge }: State,
+  passwords: readonly KeptFormer[]
 ): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
   const former = new Set(passwords.flatMap(([, ...knowers]) => knowers))
   for (const { id, email, name, isRemoved } of users.values()) {
@@ -112,11 +127,13 @@ function * knowingRemoved(
   }
 }
 
-function * keptKnowledge(state: State): Generator<Event, void, void> {
+function* keptKnowledge(state: State): Generator<Event, void, void> {
   const { knowledge } = state
   const former = knowledge.former.kept()
-  for (const [, users] of pieces(knowingRemoved(state, former))) yield event('knowledge.addresses', null, { users })
-  for (const [, knowers] of pieces(knowledge.keptKnowers())) yield event('knowledge.knowers', null, { knowers })
+  for (const [, users] of pieces(knowingRemoved(state, former)))
+    yield event('knowledge.addresses', null, { users })
+  for (const [, knowers] of pieces(knowledge.keptKnowers()))
+    yield event('knowledge.knowers', null, { knowers })
   for (const [from, changes] of pieces(knowledge.keptChanges(), MAX_RECORD_ROWS)) {
     yield event('knowledge.changes', null, { first: from + 1, changes })
   }
@@ -128,11 +145,17 @@ function * keptKnowledge(state: State): Generator<Event, void, void> {
 }
 
 /** A removed user is null: the ids of later users stay. */
-function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
+function* keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
   for (const user of users.values()) yield keptUser(user)
 }
 
-function keptUser({ id: _, passwords: __, isRemoved, passwordHash, ...kept }: User): KeptUser | null {
+function keptUser({
+  id: _,
+  passwords: __,
+  isRemoved,
+  passwordHash,
+  ...kept
+}: User): KeptUser | null {
   if (isRemoved === true) return null
   return { ...kept, ...loginBy(passwordHash) }
 }
@@ -151,11 +174,13 @@ function compareRows(what: string, expected: Iterable<unknown>, found: Iterable<
       throw new Error(`${what} ${row} would be another one`)
     }
   }
-  if (others.next().done !== true) throw new Error(`there would be more than ${row} of each ${what}`)
+  if (others.next().done !== true)
+    throw new Error(`there would be more than ${row} of each ${what}`)
 }
 
-function * pieces<T>(
-  rows: Iterable<T>, maxHeld: number = CHECKPOINT_RECORD_ROWS
+function* pieces<T>(
+  rows: Iterable<T>,
+  maxHeld: number = CHECKPOINT_RECORD_ROWS
 ): Generator<readonly [from: number, piece: readonly T[]], void, void> {
   let from = 0
   let piece: T[] = []
@@ -163,8 +188,8 @@ function * pieces<T>(
   let held = 0
   for (const row of rows) {
     const more = Buffer.byteLength(JSON.stringify(row)) + 1
-    const isFull = held === maxHeld || piece.length === MAX_RECORD_ROWS ||
-      bytes + more > CHECKPOINT_RECORD_BYTES
+    const isFull =
+      held === maxHeld || piece.length === MAX_RECORD_ROWS || bytes + more > CHECKPOINT_RECORD_BYTES
     if (isFull && piece.length > 0) {
       yield [from, piece]
       from += piece.length

@@ -1,4 +1,7 @@
-/** `journal rescue`: the command writes the file, so that any place will do; the service need not be able to write. */
+/**
+ * `journal rescue`: the command writes the file, so that any place will do; the service need not be
+ * able to write.
+ */
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { Failure, systemCode } from '../../../errors.ts'
@@ -14,40 +17,60 @@ import { keyText, WHOLE_JOURNAL } from './rescue.ts'
 import { makeFile } from './saved-journal.ts'
 
 function noService({ files, settings }: Reached): string {
-  const none = 'restore a backup (journal restore), or save what can still be read (journal salvage)'
-  return 'no service has the lock of this folder, so there is nobody to ask. If one still runs whose folder was ' +
+  const none =
+    'restore a backup (journal restore), or save what can still be read (journal salvage)'
+  return (
+    'no service has the lock of this folder, so there is nobody to ask. If one still runs whose folder was ' +
     'emptied, stop it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. If none ' +
     `runs: ${statesLeft(files, locationOf(settings).folder) ?? none}`
+  )
 }
 
-export async function rescue({ store, terminal, flags, positionals: [file = ''] }: Context): Promise<void> {
+export async function rescue({
+  store,
+  terminal,
+  flags,
+  positionals: [file = '']
+}: Context): Promise<void> {
   const running = await store.look()
   if (running === undefined) throw new OperatorError(noService(store))
   terminal.noteJournal(running)
   const path = resolve(file)
   const keyPath = flags['keys'] === undefined ? undefined : resolve(flags['keys'] as string)
   assertKept(store, path)
-  if (path === running.path) throw new OperatorError(`${path} is the name of the journal itself; name another file`)
+  if (path === running.path)
+    throw new OperatorError(`${path} is the name of the journal itself; name another file`)
   const damage = running.fault === undefined ? await damageOf(store, running) : undefined
   // The service is told last: from then on its stop writes no rescued journal of its own.
   let secrets: readonly string[] | undefined
-  const { records, head, entries, before } = await makeFile(store.ending, path, async made => {
-    await store.receive('rescueJournal', { damage }, piece => made.write(piece))
-    if (keyPath !== undefined) secrets = (await store.ask('rescueKeys', {})).keys
-    return readBack(store, made.path, running.keyFile, secrets)
-  }, store.files)
-  if (keyPath !== undefined) await makeFile(store.ending, keyPath, made => made.write(keyText(secrets!)), store.files)
+  const { records, head, entries, before } = await makeFile(
+    store.ending,
+    path,
+    async made => {
+      await store.receive('rescueJournal', { damage }, piece => made.write(piece))
+      if (keyPath !== undefined) secrets = (await store.ask('rescueKeys', {})).keys
+      return readBack(store, made.path, running.keyFile, secrets)
+    },
+    store.files
+  )
+  if (keyPath !== undefined)
+    await makeFile(store.ending, keyPath, made => made.write(keyText(secrets!)), store.files)
   await store.ask('confirmRescue', { head: before.head })
   terminal.show({ path, records, head, entries, keyFile: keyPath ?? running.keyFile }, [
     `${path}: ${records} records, ${entries} entries, head ${head}`,
-    ...keyPath === undefined ? [] : [`${keyPath}: the keys, which open it; keep them in another place`],
+    ...(keyPath === undefined
+      ? []
+      : [`${keyPath}: the keys, which open it; keep them in another place`]),
     'lost     the former values of entries, and who made which change',
     `next     stop the service, move away what is left of ${running.path}, journal restore ${path}` +
       `${keyPath === undefined ? '' : ` with ${keyPath} in the place of ${running.keyFile}`}, and start the service`
   ])
 }
 
-/** Why the file is lost, though the service has not noticed. Throws an `OperatorError` if it is whole. */
+/**
+ * Why the file is lost, though the service has not noticed. Throws an `OperatorError` if it is
+ * whole.
+ */
 async function damageOf(store: Reached, running: FolderStatus): Promise<string> {
   try {
     await store.read(running)
@@ -68,10 +91,15 @@ interface Rescued {
 }
 
 async function readBack(
-  store: Reached, path: string, keyFile: string, secrets: readonly string[] | undefined
+  store: Reached,
+  path: string,
+  keyFile: string,
+  secrets: readonly string[] | undefined
 ): Promise<Rescued> {
-  const keys = secrets === undefined ? keysIn(store, keyFile)
-    : keyring(secrets.map(secret => Buffer.from(secret, 'hex')))
+  const keys =
+    secrets === undefined
+      ? keysIn(store, keyFile)
+      : keyring(secrets.map(secret => Buffer.from(secret, 'hex')))
   const state = new State()
   let before: EarlierEnd | undefined
   try {
@@ -81,7 +109,8 @@ async function readBack(
       state.apply(record)
     })
     const { entries } = await store.ask('status', {})
-    if (state.entries.count !== entries) throw new OperatorError('what was written is not what the service holds')
+    if (state.entries.count !== entries)
+      throw new OperatorError('what was written is not what the service holds')
     return { records, head, entries, before: before! }
   } catch (error) {
     throw error instanceof Failure && error.code === 'key-unknown' ? lacksKeys(keyFile) : error
@@ -97,6 +126,8 @@ function keysIn({ files }: Reached, keyFile: string): Keyring {
 }
 
 function lacksKeys(keyFile: string): never {
-  throw new OperatorError(`${keyFile} lacks the key that the service seals with, and nothing was written: add --keys ` +
-    'FILE, which gets the keys of the service')
+  throw new OperatorError(
+    `${keyFile} lacks the key that the service seals with, and nothing was written: add --keys ` +
+      'FILE, which gets the keys of the service'
+  )
 }

@@ -12,19 +12,28 @@ import { checkpointAt, firstOf } from './rewrite.ts'
 import { contentOf, sealedPieces, writeJournal, type Content } from './write-journal.ts'
 
 /** The head up to which a command has written everything to a file, and synced that. */
-export interface Rescue { head: string | undefined }
+export interface Rescue {
+  head: string | undefined
+}
 
-export const WHOLE_JOURNAL = 'the journal is whole, and takes changes: journal backup FILE copies it'
+export const WHOLE_JOURNAL =
+  'the journal is whole, and takes changes: journal backup FILE copies it'
 
 /** `damage`: why the file is lost, which the service has not noticed. The journal fails for it. */
-export function rescuedLines(journal: DurableJournal, state: State, damage: string | undefined): Lines {
+export function rescuedLines(
+  journal: DurableJournal,
+  state: State,
+  damage: string | undefined
+): Lines {
   const file = assertFailed(journal, damage)
   const { head } = file.end
-  return new Lines(function * () {
-    yield * sealedPieces(contentAt(file, state), { key: file.keys.newest, nonce: file.nonce })
-    // A key file that was put back ends the fault.
-    if (file.end.head !== head) throw new Error('the journal has changed meanwhile')
-  }())
+  return new Lines(
+    (function* () {
+      yield* sealedPieces(contentAt(file, state), { key: file.keys.newest, nonce: file.nonce })
+      // A key file that was put back ends the fault.
+      if (file.end.head !== head) throw new Error('the journal has changed meanwhile')
+    })()
+  )
 }
 
 /** As in the key file. */
@@ -33,30 +42,49 @@ export function rescuedKeys(journal: DurableJournal): { readonly keys: readonly 
 }
 
 export function confirmRescue(journal: DurableJournal, rescue: Rescue, head: string): {} {
-  if (assertFailed(journal).end.head !== head) throw new OperatorError('this head is not the newest one')
+  if (assertFailed(journal).end.head !== head)
+    throw new OperatorError('this head is not the newest one')
   rescue.head = head
   return {}
 }
 
 /** Writes a new file beside the journal, and tells of it. `say` takes a line. */
 export async function rescueAtStop(
-  journal: DurableJournal, state: State, rescue: Rescue, say: (line: string) => void
+  journal: DurableJournal,
+  state: State,
+  rescue: Rescue,
+  say: (line: string) => void
 ): Promise<void> {
   if (!(journal instanceof FileJournal) || journal.status().fault === undefined) return
-  // Another head: records were appended after the rescue, since a key file that was put back ends the fault.
-  if (journal.end.head === rescue.head) say('the journal had failed; journal rescue has written all of it')
+  // Another head: records were appended after the rescue, since a key file that was put back ends
+  // the fault.
+  if (journal.end.head === rescue.head)
+    say('the journal had failed; journal rescue has written all of it')
   else await keepState(journal, state, say)
   await keepKeys(journal, say)
 }
 
-async function keepState(journal: FileJournal, state: State, say: (line: string) => void): Promise<void> {
-  const { files, path, keys: { newest: key }, nonce } = journal
+async function keepState(
+  journal: FileJournal,
+  state: State,
+  say: (line: string) => void
+): Promise<void> {
+  const {
+    files,
+    path,
+    keys: { newest: key },
+    nonce
+  } = journal
   const folder = dirname(path)
   const target = join(folder, `journal.rescued-${timeOf(journal)}.jsonl`)
   files.makeFolder(folder)
-  await makeWhole(files, target, part => writeJournal(part, contentAt(journal, state), { files, key, nonce }))
-  say(`the journal had failed: all that was in memory is in ${target}; take it back with the operator's command ` +
-    'journal restore')
+  await makeWhole(files, target, part =>
+    writeJournal(part, contentAt(journal, state), { files, key, nonce })
+  )
+  say(
+    `the journal had failed: all that was in memory is in ${target}; take it back with the operator's command ` +
+      'journal restore'
+  )
 }
 
 /** Without its keys, nobody could read the file. */
@@ -70,7 +98,9 @@ async function keepKeys(journal: FileJournal, say: (line: string) => void): Prom
   say(`the key file lacked keys: those of the service are in ${path}`)
 }
 
-export function keyText(keys: readonly string[]): string { return keys.map(key => `${key}\n`).join('') }
+export function keyText(keys: readonly string[]): string {
+  return keys.map(key => `${key}\n`).join('')
+}
 
 function secretsOf({ keys }: FileJournal): readonly string[] {
   return keys.names.map(name => keys.find(name)!.secret.export().toString('hex'))
@@ -91,11 +121,16 @@ function contentAt(file: FileJournal, state: State): Content {
 }
 
 /** For a name. */
-function timeOf(file: FileJournal): string { return file.time().replaceAll(':', '') }
+function timeOf(file: FileJournal): string {
+  return file.time().replaceAll(':', '')
+}
 
 function assertFailed(journal: DurableJournal, damage?: string): FileJournal {
   if (!(journal instanceof FileJournal)) {
-    throw new Failure('input-invalid', 'a journal in etcd has its records there; journal close, then journal backup')
+    throw new Failure(
+      'input-invalid',
+      'a journal in etcd has its records there; journal close, then journal backup'
+    )
   }
   if (damage !== undefined) journal.fail(damage) // no change may come after what is rescued
   if (journal.status().fault === undefined) throw new OperatorError(WHOLE_JOURNAL)

@@ -12,44 +12,71 @@ import { rescue } from './rescue-command.ts'
 import { compact, reencrypt, type Offline } from './rewrite.ts'
 
 /** How often the work reads the journal, beside the start that follows it. */
-const READINGS = { compaction: 2, 're-encryption': 4 } as const
+const READINGS = { 'compaction': 2, 're-encryption': 4 } as const
 
-/** If a service has the journal, says for how long it has to be stopped. Only early: the lock of `offline` decides. */
-async function assertStopped({ store, terminal }: Context, what: keyof typeof READINGS): Promise<void> {
+/**
+ * If a service has the journal, says for how long it has to be stopped. Only early: the lock of
+ * `offline` decides.
+ */
+async function assertStopped(
+  { store, terminal }: Context,
+  what: keyof typeof READINGS
+): Promise<void> {
   const status = await store.status()
   terminal.noteJournal(status)
   if (status.endpoints !== undefined) {
-    const how = 'stop all instances, copy it to a file, do it there, and copy that to another ETCD_PREFIX'
+    const how =
+      'stop all instances, copy it to a file, do it there, and copy that to another ETCD_PREFIX'
     throw new Failure('input-invalid', `a journal in etcd is not written again where it is; ${how}`)
   }
   const running = await store.look()
   if (running === undefined) return
   const seconds = (ms: number): string => `${Math.max(0.1, ms / 1000).toFixed(1)} s`
-  throw new OperatorError(`process ${running.pid} has this journal: stop the service, run the command again, and ` +
-    `start the service. A ${what} takes about ${seconds(running.readMs * READINGS[what])}, since the last start has ` +
-    `read the journal in ${seconds(running.readMs)}`)
+  throw new OperatorError(
+    `process ${running.pid} has this journal: stop the service, run the command again, and ` +
+      `start the service. A ${what} takes about ${seconds(running.readMs * READINGS[what])}, ` +
+      `since the last start has read the journal in ${seconds(running.readMs)}`
+  )
 }
 
 /** Under the lock, with the journal open as a start opens it. */
 function offline<T>(
-  { store, terminal }: Context, what: keyof typeof READINGS, work: (offline: Offline) => Promise<T>
+  { store, terminal }: Context,
+  what: keyof typeof READINGS,
+  work: (offline: Offline) => Promise<T>
 ): Promise<T> {
   return store.alone(async lock => {
     const { files, settings } = store
     const state = new State()
-    const journal = openJournalFile({
-      files, ...locationOf(settings), lock, mustExist: true, wallMs: Date.now, random: randomBytes,
-      warn: line => terminal.warn(line), onProgress: share => terminal.progress('reading the journal', share)
-    }, state.apply)
+    const journal = openJournalFile(
+      {
+        files,
+        ...locationOf(settings),
+        lock,
+        mustExist: true,
+        wallMs: Date.now,
+        random: randomBytes,
+        warn: line => terminal.warn(line),
+        onProgress: share => terminal.progress('reading the journal', share)
+      },
+      state.apply
+    )
     try {
-      return await work({ journal, state, onProgress: share => terminal.progress(what, share), ending: store.ending })
+      return await work({
+        journal,
+        state,
+        onProgress: share => terminal.progress(what, share),
+        ending: store.ending
+      })
     } finally {
       await journal.close()
     }
   })
 }
 
-function keepAgain(keyFile: string): string { return `copy ${keyFile} again to where you keep it` }
+function keepAgain(keyFile: string): string {
+  return `copy ${keyFile} again to where you keep it`
+}
 
 function noLongerNeeded(key: string): string {
   return `key ${key} is no longer needed by this journal; archives and backups may need it`
@@ -65,7 +92,8 @@ async function runCompaction(context: Context): Promise<void> {
   const { records, bytes, head, before, unneeded, archive } = compacted
   terminal.show(compacted, [
     `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
-    `now     ${records} records, ${bytes} bytes, head ${head}`, `archive ${archive ?? 'not kept'}`,
+    `now     ${records} records, ${bytes} bytes, head ${head}`,
+    `archive ${archive ?? 'not kept'}`,
     ...unneeded.map(noLongerNeeded)
   ])
 }
@@ -99,22 +127,27 @@ interface ListedKey {
 async function listKeys({ store, terminal }: Context): Promise<void> {
   const status = await store.status()
   const { names } = neededKeys(disk, status.keyFile, status.path)
-  const sealed = new Map<string, { readonly since: string, records: number }>()
+  const sealed = new Map<string, { readonly since: string; records: number }>()
   await store.read(status, ({ time }, _state, text) => {
     const key = sealingKeys(text)[0]!
     const known = sealed.get(key)
     if (known === undefined) sealed.set(key, { since: time, records: 1 })
     else known.records++
   })
-  const archives = status.endpoints !== undefined ? [] : disk.list(dirname(status.path))
-    .filter(isArchive)
-    .map(name => ({ name, keys: keysIn(join(dirname(status.path), name)) }))
+  const archives =
+    status.endpoints !== undefined
+      ? []
+      : disk
+          .list(dirname(status.path))
+          .filter(isArchive)
+          .map(name => ({ name, keys: keysIn(join(dirname(status.path), name)) }))
   const keys = names.map((key, i): ListedKey => {
     const { since = null, records = 0 } = sealed.get(key) ?? {}
     const ofArchive = archives.find(({ keys }) => keys.has(key))?.name
     const isNewest = i === names.length - 1
     const byArchive = ofArchive === undefined ? 'no' : `by ${ofArchive}`
-    // "no" is what the operator destroys a key by: every archive beside the journal was searched for it.
+    // "no" is what the operator destroys a key by: every archive beside the journal was searched
+    // for it.
     const needed = records > 0 ? 'yes' : byArchive
     return { key, line: i + 1, since, records, needed: isNewest ? 'newest' : needed }
   })
@@ -126,16 +159,25 @@ export const COMMANDS: readonly Command[] = [
     name: 'journal compact',
     options: {
       'drop-history': { help: 'do not keep the old journal as an archive' },
-      yes: { help: 'do not ask for confirmation' }
+      'yes': { help: 'do not ask for confirmation' }
     },
     help: 'writes the journal again without its history, which an archive keeps; needs the service stopped',
     run: runCompaction
   },
   {
-    name: 'journal rescue', positionals: ['FILE'],
-    options: { keys: { value: 'FILE', help: 'also write the keys of the service, if its key file lacks them' } },
+    name: 'journal rescue',
+    positionals: ['FILE'],
+    options: {
+      keys: {
+        value: 'FILE',
+        help: 'also write the keys of the service, if its key file lacks them'
+      }
+    },
     help: 'writes what a running service holds whose journal is damaged, replaced or gone, into a new journal, FILE',
-    examples: ['journal rescue /mnt/usb/rescued.jsonl', 'journal rescue /mnt/usb/rescued.jsonl --keys /mnt/usb/keys'],
+    examples: [
+      'journal rescue /mnt/usb/rescued.jsonl',
+      'journal rescue /mnt/usb/rescued.jsonl --keys /mnt/usb/keys'
+    ],
     run: rescue
   },
   {
@@ -151,10 +193,12 @@ export const COMMANDS: readonly Command[] = [
       terminal.noteJournal(status)
       const { keyFile } = status
       const { key, seals } = await store.ask('rotateKey', {})
-      const lines = seals ? [`key ${key} seals from now on`, keepAgain(keyFile)] : [
-        `key ${key} is in ${keyFile}, and does not seal yet`,
-        'copy that file to every other instance, then run key rotate again'
-      ]
+      const lines = seals
+        ? [`key ${key} seals from now on`, keepAgain(keyFile)]
+        : [
+            `key ${key} is in ${keyFile}, and does not seal yet`,
+            'copy that file to every other instance, then run key rotate again'
+          ]
       terminal.show({ key, keyFile, seals }, lines)
     }
   },
@@ -166,7 +210,11 @@ export const COMMANDS: readonly Command[] = [
       await assertStopped(context, 're-encryption')
       const { unneeded, head } = await offline(context, 're-encryption', reencrypt)
       const { keyFile } = locationOf(store.settings)
-      terminal.show({ head, unneeded }, [`head ${head}`, ...unneeded.map(noLongerNeeded), keepAgain(keyFile)])
+      terminal.show({ head, unneeded }, [
+        `head ${head}`,
+        ...unneeded.map(noLongerNeeded),
+        keepAgain(keyFile)
+      ])
     }
   }
 ]

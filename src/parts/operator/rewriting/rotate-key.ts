@@ -10,12 +10,16 @@ import { ofFile } from '../system-error.ts'
 
 /** A shared journal uses the key once all instances have it. */
 export async function rotateKey(
-  journal: DurableJournal, random: (bytes: number) => Buffer = randomBytes
+  journal: DurableJournal,
+  random: (bytes: number) => Buffer = randomBytes
 ): Promise<Rotated> {
   if (!(journal instanceof FileJournal)) return journal.rotateKey!()
   const { files, keyFile } = journal
   if (journal.areKeysGiven) {
-    throw new Failure('input-invalid', 'the program that embeds the service gives its keys, and rotates them')
+    throw new Failure(
+      'input-invalid',
+      'the program that embeds the service gives its keys, and rotates them'
+    )
   }
   journal.assertWritable() // lock, file and keys are still this process's
   try {
@@ -25,6 +29,9 @@ export async function rotateKey(
     return { key: keys.newest.name, seals: true }
   } catch (error) {
     if (systemCode(error) !== 'ESTALE') throw ofFile(error, keyFile)
-    throw new Failure('write-failed', `${keyFile} was changed meanwhile, perhaps by another rotation; look (key list)`)
+    throw new Failure(
+      'write-failed',
+      `${keyFile} was changed meanwhile, perhaps by another rotation; look (key list)`
+    )
   }
 }

@@ -36,22 +36,32 @@ interface Writing extends Sealing {
 }
 
 /** The events of a checkpoint as records. */
-export function contentOf(first: Unnumbered, checkpoint: Checkpoint, earlier: Iterable<Unnumbered> = []): Content {
-  const records = function * (): Generator<Unnumbered, void, void> {
-    yield * earlier
+export function contentOf(
+  first: Unnumbered,
+  checkpoint: Checkpoint,
+  earlier: Iterable<Unnumbered> = []
+): Content {
+  const records = function* (): Generator<Unnumbered, void, void> {
+    yield* earlier
     for (const event of checkpoint.events) yield { time: first.time, ...event }
   }
   return { first, records: records(), checkpoint, share: checkpoint.share }
 }
 
 /** The whole journal, some lines a piece. Adds a last record with the count. */
-export function * sealedPieces(
-  { first, records }: Content, { key, nonce }: Sealing, onRecord: (record: JournalRecord) => void = () => {}
+export function* sealedPieces(
+  { first, records }: Content,
+  { key, nonce }: Sealing,
+  onRecord: (record: JournalRecord) => void = () => {}
 ): Generator<string, void, void> {
   let piece = ''
   let [seq, head] = [0, FIRST_HASH]
   for (const { time, type, by, data } of whole(first, records)) {
-    const sealed = sealBatch([{ type, by, data, json: JSON.stringify(data) }], seq++, head, { time, key, nonce })
+    const sealed = sealBatch([{ type, by, data, json: JSON.stringify(data) }], seq++, head, {
+      time,
+      key,
+      nonce
+    })
     onRecord(sealed.records[0]!)
     head = sealed.head
     piece += `${sealed.lines[0]}\n`
@@ -63,7 +73,9 @@ export function * sealedPieces(
 
 /** Throws if the records read back differ. */
 export async function writeJournal(
-  file: NewFile, content: Content, { files, key, nonce, onProgress = () => {} }: Writing
+  file: NewFile,
+  content: Content,
+  { files, key, nonce, onProgress = () => {} }: Writing
 ): Promise<Recovered> {
   const { checkpoint, share } = content
   const [written, read] = [createHash('sha256'), createHash('sha256')]
@@ -72,17 +84,25 @@ export async function writeJournal(
     onProgress(share() / 2)
     await breath()
   }
-  const onlyThis = { find: (name: string) => name === key.name ? key : undefined }
-  const onRead = (record: JournalRecord): void => { add(read, record); checkpoint?.apply(record) }
-  const made = await readWithBreaths(files, file.path, onlyThis, onRead,
-    { onProgress: share => onProgress((1 + share) / 2) })
+  const onlyThis = { find: (name: string) => (name === key.name ? key : undefined) }
+  const onRead = (record: JournalRecord): void => {
+    add(read, record)
+    checkpoint?.apply(record)
+  }
+  const made = await readWithBreaths(files, file.path, onlyThis, onRead, {
+    onProgress: share => onProgress((1 + share) / 2)
+  })
   // Two proofs: the file holds the records that were meant, and they make the state that was meant.
-  if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
+  if (written.digest('hex') !== read.digest('hex'))
+    throw new Error('what was written does not read back the same')
   checkpoint?.compare()
   return made
 }
 
-function * whole(first: Unnumbered, records: Iterable<Unnumbered>): Generator<Unnumbered, void, void> {
+function* whole(
+  first: Unnumbered,
+  records: Iterable<Unnumbered>
+): Generator<Unnumbered, void, void> {
   yield first
   let count = 1
   for (const record of records) {

@@ -1,4 +1,7 @@
-/** What a record that was opened proves of records that may be lost. The compiler asks for a row for each new event. */
+/**
+ * What a record that was opened proves of records that may be lost. The compiler asks for a row for
+ * each new event.
+ */
 import type { Events } from '../../../store/events.ts'
 
 /** The record's author counts as a user that was given, too. */
@@ -41,20 +44,28 @@ export const PROOFS: { readonly [T in keyof Events]: (data: Events[T]) => Proof 
   'token.issued': ({ user }) => ({ users: user, needs: user }),
   'token.revoked': nothing,
   'tokens.revoked': ({ user }) => ({ users: user }),
-  'tokens.kept': ({ tokens }) => ({ users: tokens.reduce((newest, { user }) => Math.max(newest, user), 0) }),
+  'tokens.kept': ({ tokens }) => ({
+    users: tokens.reduce((newest, { user }) => Math.max(newest, user), 0)
+  }),
   'passwords.told': ({ ids = [] }) => ({ entries: Math.max(0, ...ids) }),
   'recording.begun': nothing,
   'recording.ended': nothing,
   'recording.gap': nothing,
   'knowledge.kept': nothing,
-  'knowledge.knowers': ({ knowers }) =>
-    ({ users: knowers.reduce((newest, { knower }) => Math.max(newest, Number(knower) || 0), 0) }),
+  'knowledge.knowers': ({ knowers }) => ({
+    users: knowers.reduce((newest, { knower }) => Math.max(newest, Number(knower) || 0), 0)
+  }),
   'knowledge.changes': ({ first, changes }) => ({ entries: first - 1 + changes.length }),
   'knowledge.pages': nothing,
   'knowledge.former': ({ passwords }) => ({
-    users: passwords.reduce((newest, [, ...knowers]) => Math.max(newest, ...knowers.map(one => Number(one) || 0)), 0)
+    users: passwords.reduce(
+      (newest, [, ...knowers]) => Math.max(newest, ...knowers.map(one => Number(one) || 0)),
+      0
+    )
   }),
-  'knowledge.addresses': ({ users }) => ({ users: users.reduce((newest, { id }) => Math.max(newest, id), 0) }),
+  'knowledge.addresses': ({ users }) => ({
+    users: users.reduce((newest, { id }) => Math.max(newest, id), 0)
+  }),
   'journal.begun': nothing,
   'journal.continued': nothing,
   'journal.rewritten': nothing,

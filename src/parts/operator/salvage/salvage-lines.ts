@@ -1,4 +1,7 @@
-/** Finds what is left of lines in a damaged file: heads, of which some have their whole seal, and hashes. */
+/**
+ * Finds what is left of lines in a damaged file: heads, of which some have their whole seal, and
+ * hashes.
+ */
 import { Buffer } from 'node:buffer'
 import { systemCode } from '../../../errors.ts'
 import type { Descriptor, Files } from '../../../journal/files.ts'
@@ -6,24 +9,36 @@ import { endedLines, FIRST_HASH, parseLine, type Line } from '../../../journal/l
 import { MAX_LINE_BYTES, READ_CHUNK_BYTES, SECTOR_BYTES } from '../../../limits.ts'
 
 const START = '{"seq":'
-const REMAINS = new RegExp('\\{"seq":[1-9][0-9]{0,15},"time":"[^"]{24}","type":"[a-z]+\\.[a-z]+","by":' +
-  '([^"]{1,17},"key":"[0-9a-f]{8}","sealed":")?|"hash":"([0-9a-f]{64})"\\}', 'g')
+const REMAINS = new RegExp(
+  '\\{"seq":[1-9][0-9]{0,15},"time":"[^"]{24}","type":"[a-z]+\\.[a-z]+","by":' +
+    '([^"]{1,17},"key":"[0-9a-f]{8}","sealed":")?|"hash":"([0-9a-f]{64})"\\}',
+  'g'
+)
 /** More than a line's end with its hash. */
 const END_CHARACTERS = 128
 
 /** Byte offsets of its start and behind its end. */
-interface Place { readonly at: number, readonly end: number }
+interface Place {
+  readonly at: number
+  readonly end: number
+}
 
 /** Nothing of `line` is verified, and its hash is not its own; no `line`: its seal is not whole. */
-export interface Head extends Place { readonly line: Line | undefined }
+export interface Head extends Place {
+  readonly line: Line | undefined
+}
 
-export interface Hash extends Place { readonly hash: string }
+export interface Hash extends Place {
+  readonly hash: string
+}
 
 export type Remains = Head | Hash
 
 /** Bytes that the device cannot read count as zeros; `unreadable` gets their number. */
-export function * remainsOf(
-  files: Files, path: string, unreadable: (bytes: number) => void
+export function* remainsOf(
+  files: Files,
+  path: string,
+  unreadable: (bytes: number) => void
 ): Generator<Remains, void, void> {
   let at = 0
   let held = '' // since the last line feed, from `at` on
@@ -31,7 +46,7 @@ export function * remainsOf(
     let start = 0
     for (const line of endedLines(read)) {
       held += read.toString('latin1', line.start, line.end)
-      yield * remainsIn(held, at)
+      yield* remainsIn(held, at)
       at += held.length + 1
       held = ''
       start = line.end + 1
@@ -41,15 +56,19 @@ export function * remainsOf(
     // No line is this long: keep only its possible start or end.
     const last = held.lastIndexOf(START)
     const cut = last > 0 ? last : held.length - END_CHARACTERS
-    yield * remainsIn(held.slice(0, cut), at)
+    yield* remainsIn(held.slice(0, cut), at)
     at += cut
     held = held.slice(cut)
   }
-  yield * remainsIn(held, at)
+  yield* remainsIn(held, at)
 }
 
 /** Each chunk is valid until the next. */
-function * chunksOf(files: Files, path: string, unreadable: (bytes: number) => void): Generator<Buffer, void, void> {
+function* chunksOf(
+  files: Files,
+  path: string,
+  unreadable: (bytes: number) => void
+): Generator<Buffer, void, void> {
   const bytes = files.stat(path)?.size ?? 0
   const whole = Buffer.allocUnsafe(READ_CHUNK_BYTES)
   const descriptor = files.openToRead(path)
@@ -80,15 +99,26 @@ function isReadWhole(files: Files, descriptor: Descriptor, into: Buffer, at: num
   }
 }
 
-function * remainsIn(text: string, from: number): Generator<Remains, void, void> {
-  for (const { 0: { length }, 1: sealing, 2: hash, index } of text.matchAll(REMAINS)) {
+function* remainsIn(text: string, from: number): Generator<Remains, void, void> {
+  for (const {
+    0: { length },
+    1: sealing,
+    2: hash,
+    index
+  } of text.matchAll(REMAINS)) {
     const [at, end] = [from + index, from + index + length]
-    if (hash !== undefined) { yield { at, end, hash: copied(hash) }; continue }
+    if (hash !== undefined) {
+      yield { at, end, hash: copied(hash) }
+      continue
+    }
     const close = sealing === undefined ? -1 : text.indexOf('"', index + length) + 1
-    const line = close <= 0 ? undefined : parseLine(`${text.slice(index, close)},"hash":"${FIRST_HASH}"}`)
+    const line =
+      close <= 0 ? undefined : parseLine(`${text.slice(index, close)},"hash":"${FIRST_HASH}"}`)
     yield { at, end: line === undefined ? end : from + close, line }
   }
 }
 
 /** A substring would keep the whole text in memory. */
-function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
+function copied(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
+}

@@ -1,7 +1,8 @@
 /**
- * Rebuilds the state of a damaged journal from authenticated bytes alone. Genuine is what the key proves: a line whose
- * seal opens, the hash before that line, and its own hash. Of any other line not even the number or the type counts:
- * it may have been any record. Records that do not fit are put aside, ids that may have been given stay unused.
+ * Rebuilds the state of a damaged journal from authenticated bytes alone. Genuine is what the key
+ * proves: a line whose seal opens, the hash before that line, and its own hash. Of any other line
+ * not even the number or the type counts: it may have been any record. Records that do not fit are
+ * put aside, ids that may have been given stay unused.
  */
 import type { Event, JournalRecord } from '../../../journal/journal.ts'
 import type { Key, KeyFinder } from '../../../journal/keys.ts'
@@ -11,7 +12,12 @@ import { event } from '../../../store/event.ts'
 import { assertKnownEvent, type Events } from '../../../store/events.ts'
 import { State } from '../../../store/state.ts'
 import type { User } from '../../../rights/rights.ts'
-import { CONTINUATIONS, leavingOut, type Continued, type LostLines } from '../commands/journal-files.ts'
+import {
+  CONTINUATIONS,
+  leavingOut,
+  type Continued,
+  type LostLines
+} from '../commands/journal-files.ts'
 import { PROOFS, type Proof } from './proofs.ts'
 import type { Hash, Head, Remains } from './salvage-lines.ts'
 
@@ -22,7 +28,9 @@ export interface Loss extends LostLines {
 }
 
 /** A record that was read, but does not fit. */
-export interface Unplaced extends JournalRecord { readonly why: string }
+export interface Unplaced extends JournalRecord {
+  readonly why: string
+}
 
 /** Of any record: `null,` in the list of a compaction, as base64. */
 const LEAST_ROW_BYTES = 6
@@ -54,7 +62,10 @@ export class Salvaging {
   #end = 0
   /** Lines since the newest record that did not open, or came too late to be applied. */
   #unplacedLines = 0
-  /** Of places with more such lines than records are lost there: one of the lines may be newer than all others. */
+  /**
+   * Of places with more such lines than records are lost there: one of the lines may be newer than
+   * all others.
+   */
   #strayBytes = 0
   /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
@@ -64,20 +75,32 @@ export class Salvaging {
     this.#awaitedHead = noted === FIRST_HASH ? undefined : noted
   }
 
-  get head(): string { return this.#hashes[this.last]! }
+  get head(): string {
+    return this.#hashes[this.last]!
+  }
 
-  /** Whether the noted head was found, here or as the end of an earlier journal; true if none was noted. */
-  get hasNotedHead(): boolean { return this.#awaitedHead === undefined }
+  /**
+   * Whether the noted head was found, here or as the end of an earlier journal; true if none was
+   * noted.
+   */
+  get hasNotedHead(): boolean {
+    return this.#awaitedHead === undefined
+  }
 
   /** Without removed users, and without those of whom only the number is known. */
-  get users(): readonly User[] { return [...this.state.users.values()].filter(({ id }) => this.#hasUser(id)) }
+  get users(): readonly User[] {
+    return [...this.state.users.values()].filter(({ id }) => this.#hasUser(id))
+  }
 
   take(remains: Remains): void {
     if ('hash' in remains) this.#takeHash(remains)
     else this.#takeHead(remains)
   }
 
-  /** After the last remains of a file of so many bytes. `nextId`: the operator knows that it is free. */
+  /**
+   * After the last remains of a file of so many bytes. `nextId`: the operator knows that it is
+   * free.
+   */
   end(fileBytes: number, nextId: number): void {
     const bytesBehind = Math.max(0, fileBytes - this.#end)
     if (!this.#isNewestKnown(fileBytes)) this.#lose(null, bytesBehind + this.#strayBytes, null)
@@ -85,13 +108,17 @@ export class Salvaging {
     this.#purgePartial()
     this.#endTokensOfLostUsers()
     const { entries, users } = this.state
-    this.#fill('entries', Math.max(entries.size + Math.min(MOST_FREE.entries, this.#free.entries), nextId - 1))
+    this.#fill(
+      'entries',
+      Math.max(entries.size + Math.min(MOST_FREE.entries, this.#free.entries), nextId - 1)
+    )
     this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
   }
 
   /**
-   * **No later record is lost only if all three hold**: nothing follows the newest record in the file; no line
-   * elsewhere may have followed it; the noted head was found, since lines that are cut off leave no other trace.
+   * **No later record is lost only if all three hold**: nothing follows the newest record in the
+   * file; no line elsewhere may have followed it; the noted head was found, since lines that are
+   * cut off leave no other trace.
    */
   #isNewestKnown(fileBytes: number): boolean {
     return this.#end === fileBytes && this.#strayBytes === 0 && this.hasNotedHead
@@ -115,10 +142,14 @@ export class Salvaging {
     }
   }
 
-  #hasUser(id: number): boolean { return (this.state.users.get(id) ?? { isRemoved: true }).isRemoved !== true }
+  #hasUser(id: number): boolean {
+    return (this.state.users.get(id) ?? { isRemoved: true }).isRemoved !== true
+  }
 
   /** At the time of the newest record. */
-  apply({ type, by, data }: Event): void { this.state.apply({ seq: 0, time: this.until!, type, by, data }) }
+  apply({ type, by, data }: Event): void {
+    this.state.apply({ seq: 0, time: this.until!, type, by, data })
+  }
 
   #takeHead({ at, end, line }: Head): void {
     this.lines++
@@ -126,8 +157,10 @@ export class Salvaging {
     const record = line && this.#open(line)
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
-    else if (this.#hashes[record.seq] === undefined) this.#unplacedLines++ // too late: later ones are applied
-    else if (at === this.#end) this.#end = end // a record that was applied, once more: nothing is lost
+    else if (this.#hashes[record.seq] === undefined)
+      this.#unplacedLines++ // too late: later ones are applied
+    // a record that was applied, once more: nothing is lost
+    else if (at === this.#end) this.#end = end
   }
 
   #takeHash({ at, end, hash }: Hash): void {
@@ -174,7 +207,10 @@ export class Salvaging {
     this.#reduce(record)
   }
 
-  /** `to` is null if unknown. What lost lines held is unknown: as many ids as their bytes can hold may be given. */
+  /**
+   * `to` is null if unknown. What lost lines held is unknown: as many ids as their bytes can hold
+   * may be given.
+   */
   #lose(to: number | null, bytes: number, before: string | null): void {
     const from = this.last + 1
     this.losses.push({ from, to, bytes, after: this.until, before })
@@ -188,16 +224,19 @@ export class Salvaging {
     const { type, by, data } = record
     assertKnownEvent(type, data)
     const proof = (PROOFS[type] as (data: unknown) => Proof)(data)
-    // Before the record is applied: the id that it gives stands behind those that were given before.
+    // Before the record is applied: the id that it gives stands behind those that were given
+    // before.
     this.#fill('entries', proof.entries ?? 0)
     this.#fill('users', Math.max(proof.users ?? 0, by ?? 0))
     // The address is taken again, so the record that removed its former user is lost.
-    const former = type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
+    const former =
+      type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
     if (former !== undefined) this.apply(event('user.removed', null, { id: former.id }))
     const { entries, users } = this.state
     const had = { entries: entries.size, users: users.size }
     try {
-      if (proof.needs !== undefined && !this.#hasUser(proof.needs)) throw new Error('its user is lost')
+      if (proof.needs !== undefined && !this.#hasUser(proof.needs))
+        throw new Error('its user is lost')
       this.apply(record)
     } catch (error) {
       this.unplaced.push({ ...record, why: (error as Error).message })
@@ -210,7 +249,10 @@ export class Salvaging {
     if (users.size > had.users) this.#free.users = 0
   }
 
-  /** Leaves out the ids up to this one that nobody has: they may have been given, so they are never given again. */
+  /**
+   * Leaves out the ids up to this one that nobody has: they may have been given, so they are never
+   * given again.
+   */
   #fill(what: 'entries' | 'users', upTo: number): void {
     const from = this.state[what].size + 1
     this.#free[what] = Math.max(0, this.#free[what] - Math.max(0, upTo - from + 1))

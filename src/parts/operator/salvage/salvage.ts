@@ -15,7 +15,14 @@ import type { Ending } from '../../commands/signals.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf } from '../rewriting/checkpoint.ts'
-import { assertKept, fileStatus, NEXT_ID, nextIdOf, notedHead, type Continued } from '../commands/journal-files.ts'
+import {
+  assertKept,
+  fileStatus,
+  NEXT_ID,
+  nextIdOf,
+  notedHead,
+  type Continued
+} from '../commands/journal-files.ts'
 import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
 import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
@@ -53,12 +60,18 @@ interface Salvaged extends Rebuilt {
 
 /** What can be opened, without the ids that may be lost at the end. */
 export function openable(
-  files: Files, path: string, keys: KeyFinder, head?: string, onProgress: (share: number) => void = () => {}
-): { readonly made: Salvaging, readonly bytes: number, readonly unreadableBytes: number } {
+  files: Files,
+  path: string,
+  keys: KeyFinder,
+  head?: string,
+  onProgress: (share: number) => void = () => {}
+): { readonly made: Salvaging; readonly bytes: number; readonly unreadableBytes: number } {
   const bytes = files.stat(path)?.size ?? 0
   const made = new Salvaging(keys, head)
   let [reported, unreadableBytes] = [0, 0]
-  for (const remains of remainsOf(files, path, count => { unreadableBytes += count })) {
+  for (const remains of remainsOf(files, path, count => {
+    unreadableBytes += count
+  })) {
     try {
       made.take(remains)
     } catch (error) {
@@ -73,28 +86,44 @@ export function openable(
 /** The state of the new journal. Throws an `OperatorError` if no line opens. */
 export function rebuild(given: Omit<Salvage, 'target' | 'ending'>): Rebuilt {
   const { files, source, keys, keepsAccess, nextId, head, onProgress } = given
-  const found = openable(files, source, keys, head, share => onProgress('reading what is left', share))
+  const found = openable(files, source, keys, head, share =>
+    onProgress('reading what is left', share)
+  )
   const { made, bytes } = found
   if (made.opened === 0) throw new OperatorError(`${source}: ${whyNothing(bytes, made)}`)
   made.end(bytes, nextId)
   const tokens = made.state.tokens.size
-  // Any lost record may have ended anybody's access: then all lose it. Locking a user ends the user's tokens, too.
+  // Any lost record may have ended anybody's access: then all lose it. Locking a user ends the
+  // user's tokens, too.
   const locked = made.losses.length > 0 && !keepsAccess ? made.users : []
   for (const one of ownEvents(locked)) made.apply(one)
-  return { ...found, lockedUsers: locked.map(({ email }) => email), tokensLeftOut: tokens - made.state.tokens.size }
+  return {
+    ...found,
+    lockedUsers: locked.map(({ email }) => email),
+    tokensLeftOut: tokens - made.state.tokens.size
+  }
 }
 
 /** Records that do not fit go to `FILE.unplaced.jsonl`. Throws as `rebuild`. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
   const { files, source, target, keys, onProgress, ending } = given
   const rebuilt = rebuild(given)
-  const { made, made: { state, losses, unplaced } } = rebuilt
+  const {
+    made,
+    made: { state, losses, unplaced }
+  } = rebuilt
   const data: Continued = {
-    why: 'salvaged', head: made.head, records: made.last, time: made.until, source, opened: made.opened,
+    why: 'salvaged',
+    head: made.head,
+    records: made.last,
+    time: made.until,
+    source,
+    opened: made.opened,
     lost: losses.slice(0, MAX_NAMED).map(({ from, to, bytes }) => ({ from, to, bytes }))
   }
   const time = isoTime(Date.now())
-  if (state.knowledge.recording === 'begun') { // who was told what may be among the lost records
+  if (state.knowledge.recording === 'begun') {
+    // who was told what may be among the lost records
     state.apply({ seq: 0, time, ...event('recording.gap', null, { why: 'salvaged' }) })
   }
   const content = contentOf({ time, type: REWRITTEN, by: null, data }, checkpointOf(state))
@@ -103,10 +132,19 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
   if (aside !== undefined) await makeFile(ending, aside, file => file.write(texts.join('')), files)
   try {
-    const { records, head } = await makeFile(ending, target, file => writeJournal(file, content, {
-      files, key: keys.newest, nonce: nonces(randomBytes),
-      onProgress: share => onProgress('writing the new journal', share)
-    }), files, { aside })
+    const { records, head } = await makeFile(
+      ending,
+      target,
+      file =>
+        writeJournal(file, content, {
+          files,
+          key: keys.newest,
+          nonce: nonces(randomBytes),
+          onProgress: share => onProgress('writing the new journal', share)
+        }),
+      files,
+      { aside }
+    )
     return { ...rebuilt, records, head, aside }
   } catch (error) {
     if (aside !== undefined) files.remove(aside)
@@ -117,7 +155,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
 }
 
 /** What the new journal says beyond the records that were read. */
-function * ownEvents(locked: readonly User[]): Generator<Event, void, void> {
+function* ownEvents(locked: readonly User[]): Generator<Event, void, void> {
   for (const { id } of locked) yield event('password.changed', null, { id, isLocked: true })
 }
 
@@ -128,38 +166,100 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
   return `none of its ${lines} lines can be opened; is KEY_FILE right?`
 }
 
-function report({ terminal, flags }: Context, source: string, target: string, salvaged: Salvaged): number {
+function report(
+  { terminal, flags }: Context,
+  source: string,
+  target: string,
+  salvaged: Salvaged
+): number {
   const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
-  const { losses, unplaced, state: { entries, tokens }, lines, opened, until, hasNotedHead, mayLackIds } = made
+  const {
+    losses,
+    unplaced,
+    state: { entries, tokens },
+    lines,
+    opened,
+    until,
+    hasNotedHead,
+    mayLackIds
+  } = made
   const lostLines = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
   const isEndKnown = losses.every(({ to }) => to !== null)
   const missingKeys = [...made.missingKeys]
-  const gone = made.gone.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`).join(',')
+  const gone = made.gone
+    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+    .join(',')
   const users = made.users.length
   const result = {
-    source, path: target, records, head, lines, opened, lost: losses, lostLines, isEndKnown, unreadableBytes,
-    missingKeys, entries: entries.count, gone, users, lockedUsers, tokens: tokens.size, tokensLeftOut, until,
-    nextId: entries.size + 1, mayLackIds, unplaced: unplaced.length, ...aside !== undefined && { unplacedFile: aside },
-    ...flags['head'] !== undefined && { noted: hasNotedHead }
+    source,
+    path: target,
+    records,
+    head,
+    lines,
+    opened,
+    lost: losses,
+    lostLines,
+    isEndKnown,
+    unreadableBytes,
+    missingKeys,
+    entries: entries.count,
+    gone,
+    users,
+    lockedUsers,
+    tokens: tokens.size,
+    tokensLeftOut,
+    until,
+    nextId: entries.size + 1,
+    mayLackIds,
+    unplaced: unplaced.length,
+    ...(aside !== undefined && { unplacedFile: aside }),
+    ...(flags['head'] !== undefined && { noted: hasNotedHead })
   }
-  const when = (condition: unknown, line: string): string[] => condition ? [line] : []
+  const when = (condition: unknown, line: string): string[] => (condition ? [line] : [])
   terminal.show(result, [
     `lines    ${lines} found, ${opened} opened, ${lostLines}${isEndKnown ? '' : ' or more'} lost`,
-    ...when(unreadableBytes, `device   ${unreadableBytes} bytes could not be read, and count as zeros`),
+    ...when(
+      unreadableBytes,
+      `device   ${unreadableBytes} bytes could not be read, and count as zeros`
+    ),
     ...losses.slice(0, MAX_SHOWN).map(shownLoss),
-    ...when(losses.length > MAX_SHOWN, `         and ${losses.length - MAX_SHOWN} more, which --json names`),
-    ...when(flags['head'], `noted    ${hasNotedHead ? 'the head is there' : 'no line that was opened has the head'}`),
-    ...missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
+    ...when(
+      losses.length > MAX_SHOWN,
+      `         and ${losses.length - MAX_SHOWN} more, which --json names`
+    ),
+    ...when(
+      flags['head'],
+      `noted    ${hasNotedHead ? 'the head is there' : 'no line that was opened has the head'}`
+    ),
+    ...missingKeys.map(
+      key => `key      ${key} is missing; put it into the key file, and begin again`
+    ),
     `entries  ${entries.count}`,
-    ...when(gone, `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`),
+    ...when(
+      gone,
+      `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`
+    ),
     ...when(losses.length, '         any entry may show an older value, since changes may be lost'),
     `users    ${users}`,
-    ...when(lockedUsers.length, `         these need a new password: ${shortened(lockedUsers.join(', '))}`),
+    ...when(
+      lockedUsers.length,
+      `         these need a new password: ${shortened(lockedUsers.join(', '))}`
+    ),
     `tokens   ${tokens.size}`,
-    ...when(tokensLeftOut, `         ${tokensLeftOut} were ended, since they may have been revoked`),
-    `until    ${until}`, `next id  ${entries.size + 1}`,
-    ...when(mayLackIds, '         if bytes of lost lines are gone, they may have given this id: then use --next-id'),
-    ...when(aside, `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`),
+    ...when(
+      tokensLeftOut,
+      `         ${tokensLeftOut} were ended, since they may have been revoked`
+    ),
+    `until    ${until}`,
+    `next id  ${entries.size + 1}`,
+    ...when(
+      mayLackIds,
+      '         if bytes of lost lines are gone, they may have given this id: then use --next-id'
+    ),
+    ...when(
+      aside,
+      `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`
+    ),
     `journal  ${target}: ${records} records, head ${head}`
   ])
   // 0 says that nothing at all is lost.
@@ -167,17 +267,26 @@ function report({ terminal, flags }: Context, source: string, target: string, sa
 }
 
 function shownLoss({ from, to, bytes, after, before }: Loss): string {
-  if (to === null) return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes do not open`
-  const where = before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
+  if (to === null)
+    return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes do not open`
+  const where =
+    before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
   return `lost     ${from === to ? from : `${from} to ${to}`}, ${where}, ${bytes} bytes`
 }
 
 function shortened(text: string): string {
-  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${text.slice(0, MAX_SHOWN_CHARACTERS)}… (--json names all)`
+  return text.length <= MAX_SHOWN_CHARACTERS
+    ? text
+    : `${text.slice(0, MAX_SHOWN_CHARACTERS)}… (--json names all)`
 }
 
 async function run(context: Context): Promise<number> {
-  const { terminal, store, flags, positionals: [file = ''] } = context
+  const {
+    terminal,
+    store,
+    flags,
+    positionals: [file = '']
+  } = context
   if (typeof flags['to'] !== 'string') throw new UsageError('--to FILE is missing: the new journal')
   const nextId = nextIdOf(flags)
   const head = notedHead(flags)
@@ -195,20 +304,35 @@ async function run(context: Context): Promise<number> {
   const onProgress = (what: string, share: number): void => terminal.progress(what, share)
   const keepsAccess = flags['keep-tokens'] === true
   const salvaged = await salvage({
-    files, source, target, keys, keepsAccess, nextId, head, onProgress, ending: store.ending
-  }).catch(error => { throw ofFile(error, source) })
+    files,
+    source,
+    target,
+    keys,
+    keepsAccess,
+    nextId,
+    head,
+    onProgress,
+    ending: store.ending
+  }).catch(error => {
+    throw ofFile(error, source)
+  })
   return report(context, source, target, salvaged)
 }
 
-export const COMMANDS: readonly Command[] = [{
-  name: 'journal salvage', positionals: ['SOURCE'],
-  options: {
-    to: { value: 'FILE', help: 'the new journal, which is made whole' },
-    'keep-tokens': { help: 'keep tokens and passwords, even if records that end them may be lost' },
-    ...NEXT_ID,
-    head: { value: 'HEAD', help: 'a noted head; if it is not there, the newest lines are lost' }
-  },
-  help: 'makes a whole journal of what can be read of a damaged one; its former values stay behind',
-  journal: () => 'file',
-  run
-}]
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'journal salvage',
+    positionals: ['SOURCE'],
+    options: {
+      'to': { value: 'FILE', help: 'the new journal, which is made whole' },
+      'keep-tokens': {
+        help: 'keep tokens and passwords, even if records that end them may be lost'
+      },
+      ...NEXT_ID,
+      'head': { value: 'HEAD', help: 'a noted head; if it is not there, the newest lines are lost' }
+    },
+    help: 'makes a whole journal of what can be read of a damaged one; its former values stay behind',
+    journal: () => 'file',
+    run
+  }
+]

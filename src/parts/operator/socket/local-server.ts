@@ -1,10 +1,10 @@
 /**
  * Answers the operator's program on the lock's socket, which only the folder's owner can open.
  *
- * **Nothing is done before the body is asked for.** The program sends `Expect: 100-continue`, and its body only after
- * the answer 100 (`bodyOf`). If the connection ends before that, the program repeats the request; if it ends later, it
- * says that the command may have been carried out. (The lock's server emits `request` for these, too, without the 100
- * that Node would send by itself.)
+ * **Nothing is done before the body is asked for.** The program sends `Expect: 100-continue`, and
+ * its body only after the answer 100 (`bodyOf`). If the connection ends before that, the program
+ * repeats the request; if it ends later, it says that the command may have been carried out. (The
+ * lock's server emits `request` for these, too, without the 100 that Node would send by itself.)
  */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -26,38 +26,55 @@ export const VERSION_FIELD = 'x-version'
 export const OPERATOR_FIELD = 'x-operator'
 
 /**
- * Failures of requests of which nothing was done: they are answered 503, and the program repeats them. Never a failure
- * after which a change may have been made, such as `journal-unreachable`.
+ * Failures of requests of which nothing was done: they are answered 503, and the program repeats
+ * them. Never a failure after which a change may have been made, such as `journal-unreachable`.
  */
 const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-behind']
 
-interface Answer { readonly status: number, readonly value: unknown }
+interface Answer {
+  readonly status: number
+  readonly value: unknown
+}
 
 /** The returned function ends that, and waits for operations under way. */
 export function serveOperations(server: Server, operated: Operated): () => Promise<void> {
   const busy = new Set<Promise<void>>()
   let isClosed = false
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    const work = answer(request, response, operated, isClosed).catch(() => { response.destroy() })
+    const work = answer(request, response, operated, isClosed).catch(() => {
+      response.destroy()
+    })
     busy.add(work)
     void work.finally(() => busy.delete(work))
   }
   server.on('request', serve)
   return async () => {
-    isClosed = true // before the wait: what comes from now on is refused, and may be repeated elsewhere
+    // before the wait: what comes from now on is refused, and may be repeated elsewhere
+    isClosed = true
     let timer: NodeJS.Timeout | undefined
-    const isLate = new Promise(resolve => { timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS) })
-    while (busy.size > 0) if (await Promise.race([...busy, isLate.then(() => 'late')]) === 'late') break
+    const isLate = new Promise(resolve => {
+      timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS)
+    })
+    while (busy.size > 0)
+      if ((await Promise.race([...busy, isLate.then(() => 'late')])) === 'late') break
     clearTimeout(timer)
   }
 }
 
 async function answer(
-  request: IncomingMessage, response: ServerResponse, operated: Operated, isClosed: boolean
+  request: IncomingMessage,
+  response: ServerResponse,
+  operated: Operated,
+  isClosed: boolean
 ): Promise<void> {
-  const { status, value } = isClosed ? said(503, 'the service stops just now')
+  const { status, value } = isClosed
+    ? said(503, 'the service stops just now')
     : await answerOf(request, response, operated)
-  const headers = { 'Content-Type': 'application/json', Connection: 'close', [VERSION_FIELD]: VERSION }
+  const headers = {
+    'Content-Type': 'application/json',
+    'Connection': 'close',
+    [VERSION_FIELD]: VERSION
+  }
   if (value instanceof Lines) {
     response.writeHead(status, headers)
     return sendPieces(response, value.pieces)
@@ -70,12 +87,19 @@ async function answer(
   })
 }
 
-async function answerOf(request: IncomingMessage, response: ServerResponse, operated: Operated): Promise<Answer> {
+async function answerOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  operated: Operated
+): Promise<Answer> {
   const name = request.url!.replace(/^\/operator\//, '')
-  if (request.headers[VERSION_FIELD] !== VERSION) return said(400, `this service is version ${VERSION}`)
-  if (request.method !== 'POST' || !Object.hasOwn(OPERATIONS, name)) return said(404, 'there is no such operation')
+  if (request.headers[VERSION_FIELD] !== VERSION)
+    return said(400, `this service is version ${VERSION}`)
+  if (request.method !== 'POST' || !Object.hasOwn(OPERATIONS, name))
+    return said(404, 'there is no such operation')
   const content = await bodyOf(request, response)
-  if (content === undefined) return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
+  if (content === undefined)
+    return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
   const call = callOf(operated, String(request.headers[OPERATOR_FIELD] ?? ''))
   try {
     const body = JSON.parse(content.toString()) as Given
@@ -83,14 +107,24 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
   } catch (error) {
     const why = explained(error, TEXTS_OF_SERVICE)
     const isPassing = why instanceof Failure && PASSING.includes(why.code)
-    if (!(why instanceof Failure) && !(why instanceof OperatorError)) operated.warn(`${name}: ${(why as Error).stack}`)
-    const hasFailed = why instanceof Failure && why.code === 'journal-failed' && operated.journal instanceof FileJournal
-    return said(isPassing ? 503 : 409, `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`)
+    if (!(why instanceof Failure) && !(why instanceof OperatorError))
+      operated.warn(`${name}: ${(why as Error).stack}`)
+    const hasFailed =
+      why instanceof Failure &&
+      why.code === 'journal-failed' &&
+      operated.journal instanceof FileJournal
+    return said(
+      isPassing ? 503 : 409,
+      `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`
+    )
   }
 }
 
 /** Asks for it, and reads it. Undefined if it is too large. */
-async function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
+async function bodyOf(
+  request: IncomingMessage,
+  response: ServerResponse
+): Promise<Buffer | undefined> {
   response.writeContinue()
   const chunks: Buffer[] = []
   let bytes = 0
@@ -115,14 +149,17 @@ async function sendPieces(response: ServerResponse, pieces: Iterable<string>): P
   })
 }
 
-function said(status: number, message: string): Answer { return { status, value: { message } } }
+function said(status: number, message: string): Answer {
+  return { status, value: { message } }
+}
 
 /** Throws an `OperatorError` if the body has another shape. */
 export async function runOperation(call: Call, name: OperationName, body: Given): Promise<unknown> {
   const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
   const checked = check(shape, body)
   if (!checked.ok) throw new OperatorError(sentenceOf(checked.errors))
-  // Every operation sees what other instances wrote, but for `status`, which must answer while etcd does not.
+  // Every operation sees what other instances wrote, but for `status`, which must answer while etcd
+  // does not.
   if (name !== 'status') {
     await call.journal.catchUp?.()
     await settleNotes(call, call.store)

@@ -1,13 +1,26 @@
-/** The operations of the process that has the data folder. Another process calls them through the lock's socket. */
+/**
+ * The operations of the process that has the data folder. Another process calls them through the
+ * lock's socket.
+ */
 import { FileJournal } from '../../../journal/file-journal.ts'
 import type { Files } from '../../../journal/files.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, CHANGE_SHAPE, LOGIN_SHAPE, TOKEN_SHAPE, USER_SHAPE, type GivenGroups
+  ADDRESS_SHAPE,
+  CHANGE_SHAPE,
+  LOGIN_SHAPE,
+  TOKEN_SHAPE,
+  USER_SHAPE,
+  type GivenGroups
 } from '../../../accounts/account-shapes.ts'
 import { ANY_ABILITY, type AskedAbilities } from '../../../rights/rights.ts'
 import { Accounts } from '../../../accounts/accounts.ts'
-import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../../entries/entry-commands.ts'
+import {
+  createEntry,
+  deleteEntry,
+  restoreEntry,
+  updateEntry
+} from '../../../entries/entry-commands.ts'
 import { ENTRY_FIELDS, OPEN_FIELDS, SECRET_FIELDS, type Entry } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../../entries/entry-shapes.ts'
 import type { Entries } from '../../../entries/entry-table.ts'
@@ -16,7 +29,15 @@ import { codeAt, otpIn, secondsLeft, stepAt } from '../../../accounts/totp.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../rights/validate.ts'
 import { OperatorError } from '../../../command.ts'
 import type {
-  Among, Body, FolderStatus, ImportRow, Listed, Named, NewGroups, OperationName, Result
+  Among,
+  Body,
+  FolderStatus,
+  ImportRow,
+  Listed,
+  Named,
+  NewGroups,
+  OperationName,
+  Result
 } from '../../commands/operation.ts'
 import { folded } from '../../commands/terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
@@ -50,7 +71,10 @@ export interface Operation<B, R> {
 
 const id: Rule<number> = number(1, Number.MAX_SAFE_INTEGER)
 const flag: Rule<0 | 1> = oneOf(0, 1)
-const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(value as Among), 'be a kind of entries')
+const among: Rule<Among> = rule(
+  value => ['active', 'deleted', 'all'].includes(value as Among),
+  'be a kind of entries'
+)
 const command: Rule<string | undefined> = optional(text)
 const mayBeUnrecorded: Rule<0 | 1 | undefined> = optional(flag)
 const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
@@ -85,20 +109,26 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   listUsers: { shape: {}, run: ({ accounts }) => accounts.users() },
   addUser: {
     shape: USER_SHAPE,
-    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups }) => withNewGroups(call, groups, async () =>
-      assertFound(await call.accounts.addUser(email, name, abilities, password ?? null, groups),
-        'there is a user with this address already'))
+    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups }) =>
+      withNewGroups(call, groups, async () =>
+        assertFound(
+          await call.accounts.addUser(email, name, abilities, password ?? null, groups),
+          'there is a user with this address already'
+        )
+      )
   },
   setPassword: {
     shape: LOGIN_SHAPE,
-    run: async ({ accounts }, { email, password }) => done(await accounts.setPassword(email, password ?? null), NO_USER)
+    run: async ({ accounts }, { email, password }) =>
+      done(await accounts.setPassword(email, password ?? null), NO_USER)
   },
   changeUser: {
     shape: CHANGE_SHAPE,
     run: async (call, { email, name, abilities, groups }) => {
       const knows = knownBy(call.store, email)
       const changed = await withNewGroups(call, groups, async () =>
-        done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER))
+        done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER)
+      )
       return { ...changed, knows }
     }
   },
@@ -111,31 +141,43 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   giveFactor: {
     shape: { ...ADDRESS_SHAPE, factor: text, code: text },
-    run: async ({ accounts }, { email, factor, code }) => done(await accounts.giveFactor(email, factor, code), NO_USER)
+    run: async ({ accounts }, { email, factor, code }) =>
+      done(await accounts.giveFactor(email, factor, code), NO_USER)
   },
   removeFactor: {
-    shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.removeFactor(email), NO_USER)
+    shape: ADDRESS_SHAPE,
+    run: async ({ accounts }, { email }) => done(await accounts.removeFactor(email), NO_USER)
   },
   listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
   issueToken: {
     shape: TOKEN_SHAPE,
-    run: (call, { email, abilities, ttlMinutes, name, groups }) => withNewGroups(call, groups, async () =>
-      assertFound(await call.accounts.issue(email, abilities, ttlMinutes, name, groups), NO_USER))
+    run: (call, { email, abilities, ttlMinutes, name, groups }) =>
+      withNewGroups(call, groups, async () =>
+        assertFound(await call.accounts.issue(email, abilities, ttlMinutes, name, groups), NO_USER)
+      )
   },
   revokeToken: {
     shape: { id: text },
-    run: async ({ accounts }, { id }) => done(await accounts.revokeToken(id), 'there is no token with this id')
+    run: async ({ accounts }, { id }) =>
+      done(await accounts.revokeToken(id), 'there is no token with this id')
   },
   revokeTokens: {
-    shape: ADDRESS_SHAPE, run: async ({ accounts }, { email }) => done(await accounts.revokeAll(email), NO_USER)
+    shape: ADDRESS_SHAPE,
+    run: async ({ accounts }, { email }) => done(await accounts.revokeAll(email), NO_USER)
   },
 
   findEntries: {
     shape: {
-      text: optional(text), among, oldDays: optional(number(0, MAX_DAYS)), isReused: optional(flag),
+      text: optional(text),
+      among,
+      oldDays: optional(number(0, MAX_DAYS)),
+      isReused: optional(flag),
       isExposed: optional(flag)
     },
-    run: ({ store: { state }, abilities }, { text = '', among, oldDays, isReused = 0, isExposed = 0 }) => {
+    run: (
+      { store: { state }, abilities },
+      { text = '', among, oldDays, isReused = 0, isExposed = 0 }
+    ) => {
       const { entries } = state
       const exposed = isExposed === 1 ? exposedEntries(state, abilities) : undefined
       const wanted = folded(text)
@@ -153,8 +195,10 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
         if (exposed !== undefined && known === undefined) continue
         const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
         found.push({
-          ...withoutSecrets(entry), ...oldDays !== undefined && { changed }, ...others,
-          ...known !== undefined && { exposed: known, ...optionalSecrets(entry) }
+          ...withoutSecrets(entry),
+          ...(oldDays !== undefined && { changed }),
+          ...others,
+          ...(known !== undefined && { exposed: known, ...optionalSecrets(entry) })
         })
       }
       return isReused === 1 ? found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id) : found
@@ -165,26 +209,59 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     run: async (call, { id, command, field, mayBeUnrecorded }) => {
       // Whoever is shown another secret alone does not know the password.
       const fields = field === undefined || field === 'password' ? undefined : [field]
-      const { found, ...rest } = command === undefined ? { found: call.store.state.entries.get(id) }
-        : await disclosing(call, { command, entries: 1, id, fields }, mayBeUnrecorded, entries => entries.get(id))
+      const { found, ...rest } =
+        command === undefined
+          ? { found: call.store.state.entries.get(id) }
+          : await disclosing(call, { command, entries: 1, id, fields }, mayBeUnrecorded, entries =>
+              entries.get(id)
+            )
       const entry = assertFound(found, noEntry(id))
       if (command !== undefined && field === undefined) return { found: entry, ...rest }
-      return { found: { ...hidden(entry), ...command !== undefined && field && { [field]: entry[field] } }, ...rest }
+      return {
+        found: {
+          ...hidden(entry),
+          ...(command !== undefined && field && { [field]: entry[field] })
+        },
+        ...rest
+      }
     }
   },
   getCode: {
     shape: { id },
-    run: ({ store: { state: { entries } } }, { id }) => {
+    run: (
+      {
+        store: {
+          state: { entries }
+        }
+      },
+      { id }
+    ) => {
       const entry = assertFound(entries.get(id), noEntry(id))
       const { sistema, usuario } = entry
-      const otp = assertFound(otpIn(entry.otp ?? ''), `entry ${id} (${sistema}, ${usuario}) has no one-time code`)
+      const otp = assertFound(
+        otpIn(entry.otp ?? ''),
+        `entry ${id} (${sistema}, ${usuario}) has no one-time code`
+      )
       const nowMs = Date.now()
-      return { id, sistema, usuario, code: codeAt(otp, stepAt(otp, nowMs)), seconds: secondsLeft(otp, nowMs) }
+      return {
+        id,
+        sistema,
+        usuario,
+        code: codeAt(otp, stepAt(otp, nowMs)),
+        seconds: secondsLeft(otp, nowMs)
+      }
     }
   },
   readEntries: {
     shape: { from: id, among },
-    run: ({ store: { state: { entries } } }, { from, among }) => {
+    run: (
+      {
+        store: {
+          state: { entries }
+        }
+      },
+      { from, among }
+    ) => {
       const found: Entry[] = []
       let next = from
       for (let characters = 0; next <= entries.size && characters < PAGE_CHARACTERS; next++) {
@@ -193,38 +270,51 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
         characters += entries.text(next)!.length
         found.push(entry)
       }
-      return { found, ...next <= entries.size && { next } }
+      return { found, ...(next <= entries.size && { next }) }
     }
   },
   addEntry: {
-    shape: CREATE_SHAPE, run: async ({ commits }, fields) => named(await createEntry(commits, fields, null), 0)
+    shape: CREATE_SHAPE,
+    run: async ({ commits }, fields) => named(await createEntry(commits, fields, null), 0)
   },
   editEntry: {
     shape: { id, ...UPDATE_SHAPE },
-    run: async ({ commits }, { id, ...fields }) => named(await updateEntry(commits, id, fields, null), id)
+    run: async ({ commits }, { id, ...fields }) =>
+      named(await updateEntry(commits, id, fields, null), id)
   },
   deleteEntry: {
     shape: { id },
     run: async ({ commits }, { id }) =>
-      named(await deleteEntry(commits, id, null) && commits.state.entries.get(id), id)
+      named((await deleteEntry(commits, id, null)) && commits.state.entries.get(id), id)
   },
   restoreEntry: {
     shape: { id },
     run: async ({ commits }, { id }) =>
-      named(await restoreEntry(commits, id, null) && commits.state.entries.get(id), id)
+      named((await restoreEntry(commits, id, null)) && commits.state.entries.get(id), id)
   },
-  purgeEntry: { shape: { id }, run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id) },
+  purgeEntry: {
+    shape: { id },
+    run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id)
+  },
   disclose: {
     shape: {
-      command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(id), list: optional(oneOf('active')),
-      fields: optional(texts), mayBeUnrecorded
+      command: text,
+      entries: number(0, Number.MAX_SAFE_INTEGER),
+      id: optional(id),
+      list: optional(oneOf('active')),
+      fields: optional(texts),
+      mayBeUnrecorded
     },
-    run: (call, { mayBeUnrecorded, ...disclosure }) => disclosing(call, disclosure, mayBeUnrecorded, () => ({}))
+    run: (call, { mayBeUnrecorded, ...disclosure }) =>
+      disclosing(call, disclosure, mayBeUnrecorded, () => ({}))
   },
   importEntries: {
     shape: { rows, keepsDuplicates: flag, isTrial: flag },
     run: ({ commits }, { rows, keepsDuplicates, isTrial }) =>
-      importEntries(commits, rows, { keepsDuplicates: keepsDuplicates === 1, isTrial: isTrial === 1 })
+      importEntries(commits, rows, {
+        keepsDuplicates: keepsDuplicates === 1,
+        isTrial: isTrial === 1
+      })
   },
 
   rotateKey: { shape: {}, run: ({ journal }) => rotateKey(journal) },
@@ -233,7 +323,10 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     run: ({ journal, store }, { damage }) => rescuedLines(journal, store.state, damage)
   },
   rescueKeys: { shape: {}, run: ({ journal }) => rescuedKeys(journal) },
-  confirmRescue: { shape: { head: text }, run: ({ journal, rescue }, { head }) => confirmRescue(journal, rescue, head) }
+  confirmRescue: {
+    shape: { head: text },
+    run: ({ journal, rescue }, { head }) => confirmRescue(journal, rescue, head)
+  }
 }
 
 const HIDDEN = '********'
@@ -244,15 +337,18 @@ function hidden(entry: Entry): Entry {
 }
 
 function withoutSecrets(entry: Entry): Listed {
-  return Object.fromEntries(Object.entries(entry)
-    .filter(([name]) => name !== 'status' && !SECRET_FIELDS.some(secret => secret === name))) as unknown as Listed
+  return Object.fromEntries(
+    Object.entries(entry).filter(
+      ([name]) => name !== 'status' && !SECRET_FIELDS.some(secret => secret === name)
+    )
+  ) as unknown as Listed
 }
 
 /** `reused` counts the other active entries, `sameAs` is the least id. */
 function sharedPasswords(
   entries: Entries
-): ReadonlyMap<string, { readonly reused: number, readonly sameAs: number }> {
-  const found = new Map<string, { readonly reused: number, readonly sameAs: number }>()
+): ReadonlyMap<string, { readonly reused: number; readonly sameAs: number }> {
+  const found = new Map<string, { readonly reused: number; readonly sameAs: number }>()
   for (const { id, password, status } of entries.entries()) {
     if (status !== 1) continue
     const { reused = -1, sameAs = id } = found.get(password) ?? {}
@@ -268,17 +364,21 @@ function isAmong({ status }: Entry, among: Among): boolean {
 
 /** A name that nobody has yet may be a mistake. */
 async function withNewGroups<T>(
-  { store: { state } }: Call, given: GivenGroups, make: () => Promise<T>
+  { store: { state } }: Call,
+  given: GivenGroups,
+  make: () => Promise<T>
 ): Promise<T & NewGroups> {
   const { entries, users, tokens, names } = state
-  const known = new Set([...users.values(), ...tokens.values()].flatMap(({ groups = [] }) => groups))
+  const known = new Set(
+    [...users.values(), ...tokens.values()].flatMap(({ groups = [] }) => groups)
+  )
   for (let id = 1; id <= entries.size; id++) known.add(entries.grupo(id) ?? '')
   const newGroups = (given ?? []).filter(name => !known.has(names.spelled(name)))
-  return { ...await make(), newGroups }
+  return { ...(await make()), newGroups }
 }
 
 function done(isDone: unknown, why: string): {} {
-  assertFound(isDone === undefined ? false : isDone as boolean, why)
+  assertFound(isDone === undefined ? false : (isDone as boolean), why)
   return {}
 }
 
@@ -286,8 +386,13 @@ function statusOf({ journal, store, readMs }: Operated): FolderStatus {
   const file = journal instanceof FileJournal ? journal.files.stat(journal.path) : undefined
   const { entries } = store.state
   return {
-    pid: process.pid, ...journal.location(), ...journal.status(), entries: entries.count, activeEntries: entries.active,
-    readMs, file
+    pid: process.pid,
+    ...journal.location(),
+    ...journal.status(),
+    entries: entries.count,
+    activeEntries: entries.active,
+    readMs,
+    file
   }
 }
 

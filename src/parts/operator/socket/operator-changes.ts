@@ -17,10 +17,12 @@ import { leaveNote } from './unrecorded.ts'
 
 /** All ways to the store: no change of an operator is recorded without the name. */
 export function forOperator(store: Commits, name: string): Commits {
-  const named = <T>(decide: Command<T>): Command<T> => draft => {
-    const [events, outcome] = decide(draft)
-    return [events.map(one => withName(one, name)), outcome]
-  }
+  const named =
+    <T>(decide: Command<T>): Command<T> =>
+    draft => {
+      const [events, outcome] = decide(draft)
+      return [events.map(one => withName(one, name)), outcome]
+    }
   return {
     state: store.state,
     commit: (decide, by, bytes) => store.commit(named(decide), by, bytes),
@@ -30,11 +32,14 @@ export function forOperator(store: Commits, name: string): Commits {
 }
 
 function withName({ type, by, data }: EncodedEvent, name: string): EncodedEvent {
-  const more = { ...data as object, [OPERATOR]: name }
+  const more = { ...(data as object), [OPERATOR]: name }
   return { type, by, data: more, json: JSON.stringify(more) }
 }
 
-/** Removes the values; the id is unknown from then on. Gives the entry as it was, undefined for an unknown id. */
+/**
+ * Removes the values; the id is unknown from then on. Gives the entry as it was, undefined for an
+ * unknown id.
+ */
 export function purgeEntry(store: Commits, id: number): Promise<Entry | undefined> {
   return store.commit(draft => {
     const entry = draft.get(id)
@@ -45,11 +50,14 @@ export function purgeEntry(store: Commits, id: number): Promise<Entry | undefine
 const HOW = 'so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows'
 
 /**
- * Reads and records the disclosure in one step. If recording fails, so does this, unless `mayBeUnrecorded`: then a
- * durable note, the log and `unrecorded` say so. Rejects as `Store.commit` and `leaveNote`.
+ * Reads and records the disclosure in one step. If recording fails, so does this, unless
+ * `mayBeUnrecorded`: then a durable note, the log and `unrecorded` say so. Rejects as
+ * `Store.commit` and `leaveNote`.
  */
 export async function disclosing<T>(
-  call: Call, disclosure: Events['entries.disclosed'], mayBeUnrecorded: 0 | 1 | undefined,
+  call: Call,
+  disclosure: Events['entries.disclosed'],
+  mayBeUnrecorded: 0 | 1 | undefined,
   read: (entries: Pick<EntryTable, 'get'>) => T
 ): Promise<Disclosed<T>> {
   const { commits, warn, by } = call
@@ -61,11 +69,15 @@ export async function disclosing<T>(
     return { found }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    if (mayBeUnrecorded !== 1) throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
+    if (mayBeUnrecorded !== 1)
+      throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
     leaveNote(call, { by: operatorNamed(by), ...disclosure })
     commits.state.knowledge.isUntold = true
-    const what = disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
-    warn(`${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`)
+    const what =
+      disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
+    warn(
+      `${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`
+    )
     return { found: read(commits.state.entries), unrecorded: error.message }
   }
 }
@@ -78,7 +90,9 @@ const ROW_SHAPE = { ...CREATE_SHAPE, status: oneOf(0, 1) }
 
 /** Creates all entries or none, in one record. */
 export function importEntries(
-  commits: Commits, given: readonly ImportRow[], how: { readonly keepsDuplicates: boolean, readonly isTrial: boolean }
+  commits: Commits,
+  given: readonly ImportRow[],
+  how: { readonly keepsDuplicates: boolean; readonly isTrial: boolean }
 ): Promise<Imported> | Imported {
   const rows = given.map(row => ({ isOwn: row.isOwn, entry: rowOf(shaped(ROW_SHAPE, row)) }))
   if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
@@ -93,9 +107,10 @@ export function importEntries(
 }
 
 function planOf(
-  { entries, names }: State, rows: readonly { readonly isOwn: boolean, readonly entry: EntryRow }[],
+  { entries, names }: State,
+  rows: readonly { readonly isOwn: boolean; readonly entry: EntryRow }[],
   keepsDuplicates: boolean
-): { readonly imported: Imported, readonly entries: readonly EntryRow[] } {
+): { readonly imported: Imported; readonly entries: readonly EntryRow[] } {
   const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
   const known = new Set<string>()
   for (const entry of entries.entries()) known.add(keyOf(entry))
@@ -109,7 +124,8 @@ function planOf(
     const key = keyOf(entry)
     const isDuplicate = known.has(key)
     if (isDuplicate) duplicates.push(i)
-    // Two equal rows of another program are one entry; of this program's export they are two, that were two before.
+    // Two equal rows of another program are one entry; of this program's export they are two, that
+    // were two before.
     if (!isOwn) known.add(key)
     if (!isDuplicate || keepsDuplicates) made.push(entry)
   }
@@ -117,4 +133,6 @@ function planOf(
 }
 
 /** In the served order. */
-function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }
+function rowOf(entry: EntryRow): EntryRow {
+  return { ...fieldsOf(entry), status: entry.status }
+}

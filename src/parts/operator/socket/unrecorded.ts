@@ -1,6 +1,6 @@
 /**
- * Notes beside the journal: an operator was shown passwords while nothing could be recorded. As soon as the journal
- * takes records again, a gap stands for them.
+ * Notes beside the journal: an operator was shown passwords while nothing could be recorded. As
+ * soon as the journal takes records again, a gap stands for them.
  */
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
@@ -24,14 +24,21 @@ const NOTE = /^unrecorded-.*\.json$/
 /** Paths, in the order of their times. */
 export function notesIn({ files, folder }: Place): readonly string[] {
   if (files.stat(folder) === undefined) return []
-  return files.list(folder).filter(name => NOTE.test(name)).sort().map(name => join(folder, name))
+  return files
+    .list(folder)
+    .filter(name => NOTE.test(name))
+    .sort()
+    .map(name => join(folder, name))
 }
 
 /** Durable when it returns. Throws an `OperatorError`, leaving nothing. */
 export function leaveNote({ files, folder }: Place, what: object): void {
   const time = isoTime(Date.now())
   // Each has a name of its own: the removal of an older one must not remove a newer one.
-  const path = join(folder, `unrecorded-${time}-${process.pid}-${Math.trunc(performance.now())}.json`)
+  const path = join(
+    folder,
+    `unrecorded-${time}-${process.pid}-${Math.trunc(performance.now())}.json`
+  )
   try {
     writeWhole(files, path, [Buffer.from(`${JSON.stringify({ time, ...what })}\n`)])
     try {
@@ -41,8 +48,10 @@ export function leaveNote({ files, folder }: Place, what: object): void {
       throw error
     }
   } catch (error) {
-    throw new OperatorError(`nothing is shown: it cannot be recorded, and ${path} cannot be written, either: ` +
-      systemCode(error))
+    throw new OperatorError(
+      `nothing is shown: it cannot be recorded, and ${path} cannot be written, either: ` +
+        systemCode(error)
+    )
   }
 }
 
@@ -51,8 +60,10 @@ export async function settleNotes(place: Place, commits: Commits): Promise<strin
   try {
     const notes = notesIn(place)
     if (notes.length === 0) return undefined
-    await commits.commit(({ knowledge: { recording } }) =>
-      [recording === 'begun' ? [event('recording.gap', null, { why: 'unrecorded' })] : [], undefined])
+    await commits.commit(({ knowledge: { recording } }) => [
+      recording === 'begun' ? [event('recording.gap', null, { why: 'unrecorded' })] : [],
+      undefined
+    ])
     commits.state.knowledge.isUntold = false
     for (const note of notes) if (place.files.stat(note) !== undefined) place.files.remove(note)
     trySync(() => place.files.sync(place.folder)) // one that comes back makes a second gap

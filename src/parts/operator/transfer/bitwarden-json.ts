@@ -6,10 +6,17 @@ import { foreignRow, type Row, type Source } from './import-row.ts'
 import { itemsOf, type Numbered } from './json-objects.ts'
 
 /** By Bitwarden's item type. */
-const KINDS: { readonly [type: number]: string } = { 2: 'note', 3: 'card', 4: 'identity', 5: 'SSH key' }
+const KINDS: { readonly [type: number]: string } = {
+  2: 'note',
+  3: 'card',
+  4: 'identity',
+  5: 'SSH key'
+}
 /** Members that an entry has no place for. */
 const DROPPED: { readonly [member: string]: string } = {
-  fields: 'other field', passwordHistory: 'former password', archivedDate: 'archived'
+  fields: 'other field',
+  passwordHistory: 'former password',
+  archivedDate: 'archived'
 }
 const DROPPED_OF_LOGIN: { readonly [member: string]: string } = { fido2Credentials: 'passkey' }
 
@@ -17,19 +24,25 @@ const DROPPED_OF_LOGIN: { readonly [member: string]: string } = { fido2Credentia
 export function isBitwarden(file: JsonObject): boolean {
   const items = file.get('items')
   if (file.has('encrypted')) return file.get('encrypted') === true || items !== undefined
-  return Array.isArray(items) && items.every(item => item instanceof Map && typeof item.get('type') === 'number')
+  return (
+    Array.isArray(items) &&
+    items.every(item => item instanceof Map && typeof item.get('type') === 'number')
+  )
 }
 
 /** Throws an `OperatorError` if the file is encrypted or malformed. */
 export function bitwardenSource(file: JsonObject, keepsGroups: boolean): Source {
   const items = file.get('items')
   if (file.get('encrypted') === true) {
-    throw new OperatorError('this export of Bitwarden is encrypted; export it again as .json, not as .json (Encrypted)')
+    throw new OperatorError(
+      'this export of Bitwarden is encrypted; export it again as .json, not as .json (Encrypted)'
+    )
   }
-  if (!Array.isArray(items)) throw new OperatorError('items has an unknown form; export it from Bitwarden again')
+  if (!Array.isArray(items))
+    throw new OperatorError('items has an unknown form; export it from Bitwarden again')
   const isOwn = file.get('generator') === GENERATOR
   const folders = new Map([...namesIn(file.get('folders')), ...namesIn(file.get('collections'))])
-  const rows = function * (): Generator<Row, void, void> {
+  const rows = function* (): Generator<Row, void, void> {
     for (const item of itemsOf(items)) yield rowOf(item, folders, { isOwn, keepsGroups })
   }
   return { format: 'Bitwarden', unit: 'item', never: 'attachments', rows: rows() }
@@ -37,18 +50,20 @@ export function bitwardenSource(file: JsonObject, keepsGroups: boolean): Source 
 
 /** By id; a list of another form has no names. */
 function namesIn(list: Json | undefined): readonly (readonly [id: Json, name: string])[] {
-  return (Array.isArray(list) ? list as readonly Json[] : []).flatMap(one => {
+  return (Array.isArray(list) ? (list as readonly Json[]) : []).flatMap(one => {
     const name = one instanceof Map ? one.get('name') : undefined
     return typeof name === 'string' ? [[(one as JsonObject).get('id') ?? null, name] as const] : []
   })
 }
 
 function rowOf(
-  { line, object }: Numbered, folders: ReadonlyMap<Json, string>,
-  marks: { readonly isOwn: boolean, readonly keepsGroups: boolean }
+  { line, object }: Numbered,
+  folders: ReadonlyMap<Json, string>,
+  marks: { readonly isOwn: boolean; readonly keepsGroups: boolean }
 ): Row {
   // A value of another type is refused: a password in it would be lost.
-  const wrong = (key: string): OperatorError => new OperatorError(`item ${line}: ${key} has an unknown form`)
+  const wrong = (key: string): OperatorError =>
+    new OperatorError(`item ${line}: ${key} has an unknown form`)
   const member = (value: Json | undefined, key: string): Json => {
     if (value === undefined || value === null) return null
     if (!(value instanceof Map)) throw wrong(`the object around ${key}`)
@@ -69,19 +84,32 @@ function rowOf(
     return found !== null && found !== '' && !(Array.isArray(found) && found.length === 0)
   }
   const login = object.get('login')
-  const ids = [member(object, 'folderId'), ...list(object, 'collectionIds')].filter(id => id !== null)
+  const ids = [member(object, 'folderId'), ...list(object, 'collectionIds')].filter(
+    id => id !== null
+  )
   const foreign = {
-    name: text(object, 'name'), urls: list(login, 'uris').map(one => text(one, 'uri')),
-    usuario: text(login, 'username'), password: text(login, 'password'), notas: text(object, 'notes'),
-    otp: text(login, 'totp'), groups: ids.map(id => folders.get(id) ?? '')
+    name: text(object, 'name'),
+    urls: list(login, 'uris').map(one => text(one, 'uri')),
+    usuario: text(login, 'username'),
+    password: text(login, 'password'),
+    notas: text(object, 'notes'),
+    otp: text(login, 'totp'),
+    groups: ids.map(id => folders.get(id) ?? '')
   }
   const type = KINDS[Number(object.get('type'))]
   const dropped = [
-    ...type === undefined ? [] : [type],
-    ...Object.keys(DROPPED).filter(key => has(object, key)).map(key => DROPPED[key]!),
-    ...Object.keys(DROPPED_OF_LOGIN).filter(key => has(login, key)).map(key => DROPPED_OF_LOGIN[key]!),
+    ...(type === undefined ? [] : [type]),
+    ...Object.keys(DROPPED)
+      .filter(key => has(object, key))
+      .map(key => DROPPED[key]!),
+    ...Object.keys(DROPPED_OF_LOGIN)
+      .filter(key => has(login, key))
+      .map(key => DROPPED_OF_LOGIN[key]!),
     // A folder that has no name in the file.
-    ...ids.some(id => !folders.has(id)) ? ['folder'] : []
+    ...(ids.some(id => !folders.has(id)) ? ['folder'] : [])
   ]
-  return foreignRow(line, foreign, dropped, { ...marks, isDeleted: text(object, 'deletedDate') !== '' })
+  return foreignRow(line, foreign, dropped, {
+    ...marks,
+    isDeleted: text(object, 'deletedDate') !== ''
+  })
 }

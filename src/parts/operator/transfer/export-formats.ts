@@ -19,15 +19,22 @@ export interface Writer {
 export const GENERATOR = 'password-entry-service'
 
 const FIRST_COLUMNS: readonly (keyof Entry)[] = ['id', 'sistema', 'usuario', 'password']
-export const OWN_HEADER: readonly (keyof Entry)[] =
-  [...FIRST_COLUMNS, ...ENTRY_FIELDS.filter(field => !FIRST_COLUMNS.includes(field)), 'status']
+export const OWN_HEADER: readonly (keyof Entry)[] = [
+  ...FIRST_COLUMNS,
+  ...ENTRY_FIELDS.filter(field => !FIRST_COLUMNS.includes(field)),
+  'status'
+]
 
 const HALF = /\p{Surrogate}/u
 
-/** `jsonl`, which can hold any entry, is the default. Throws a `UsageError` for `.json`: two formats use it. */
+/**
+ * `jsonl`, which can hold any entry, is the default. Throws a `UsageError` for `.json`: two formats
+ * use it.
+ */
 export function formatOf(name: string): string {
   const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''
-  if (ending === 'json') throw new UsageError('a .json file may be --format bitwarden or --format jsonl; say which')
+  if (ending === 'json')
+    throw new UsageError('a .json file may be --format bitwarden or --format jsonl; say which')
   return ending === 'csv' ? 'csv' : 'jsonl'
 }
 
@@ -52,8 +59,15 @@ export const WRITERS: { readonly [format: string]: Writer } = {
       const { sistema: name, usuario: username, password, url, notas, grupo, otp } = entry
       const uris = url ? [{ match: null, uri: url }] : []
       return JSON.stringify({
-        organizationId: null, folderId: grupo ?? null, type: 1, reprompt: 0, name, notes: notas || null,
-        favorite: false, login: { uris, username, password, totp: otp ?? null }, collectionIds: null
+        organizationId: null,
+        folderId: grupo ?? null,
+        type: 1,
+        reprompt: 0,
+        name,
+        notes: notas || null,
+        favorite: false,
+        login: { uris, username, password, totp: otp ?? null },
+        collectionIds: null
       })
     },
     between: ',\n',
@@ -66,7 +80,13 @@ export const WRITERS: { readonly [format: string]: Writer } = {
     head: () => csvRow(['name', 'url', 'username', 'password', 'note']),
     row: entry => {
       assertWritable(entry)
-      return csvRow([entry.sistema, entry.url ?? '', entry.usuario, entry.password, entry.notas ?? ''])
+      return csvRow([
+        entry.sistema,
+        entry.url ?? '',
+        entry.usuario,
+        entry.password,
+        entry.notas ?? ''
+      ])
     }
   }
 }
@@ -74,12 +94,15 @@ export const WRITERS: { readonly [format: string]: Writer } = {
 /** Throws an `OperatorError`: UTF-8 has no halves of surrogate pairs. */
 function assertWritable(entry: Entry): void {
   if (ENTRY_FIELDS.every(field => !HALF.test(entry[field] ?? ''))) return
-  throw new OperatorError(`entry ${entry.id} has a character that CSV cannot contain; use --format jsonl`)
+  throw new OperatorError(
+    `entry ${entry.id} has a character that CSV cannot contain; use --format jsonl`
+  )
 }
 
 /** In pieces, however many entries there are. */
-export function * textsOf(
-  entries: readonly Entry[], { head, row, between = '', tail = '' }: Writer
+export function* textsOf(
+  entries: readonly Entry[],
+  { head, row, between = '', tail = '' }: Writer
 ): Generator<string, void, void> {
   let piece = head?.(entries) ?? ''
   for (const [i, entry] of entries.entries()) {

@@ -1,6 +1,6 @@
 /**
- * Files to import, recognised by their content; `test/operator/import-formats` has a sample of each. Values
- * that an entry has no place for are counted by kind.
+ * Files to import, recognised by their content; `test/operator/import-formats` has a sample of
+ * each. Values that an entry has no place for are counted by kind.
  */
 import type { Buffer } from 'node:buffer'
 import { check, number, optional, sentenceOf } from '../../../rights/validate.ts'
@@ -9,7 +9,15 @@ import { CREATE_SHAPE } from '../../../entries/entry-shapes.ts'
 import type { JsonObject } from '../../../http/json.ts'
 import { bitwardenSource, isBitwarden } from './bitwarden-json.ts'
 import {
-  assertOnce, columnsIn, FORMATS, foreignReader, PLAIN, PLAIN_COLUMNS, plainReader, SYSTEMS, USERS
+  assertOnce,
+  columnsIn,
+  FORMATS,
+  foreignReader,
+  PLAIN,
+  PLAIN_COLUMNS,
+  plainReader,
+  SYSTEMS,
+  USERS
 } from './csv-formats.ts'
 import { CsvError, decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
@@ -23,8 +31,16 @@ const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 /** Excel writes and reads it before the header. */
 const SEPARATOR_LINE = /^\ufeff?sep=([,;\t])\r?\n/
 const OWN = 'this program'
-const OWN_SHAPE = { ...CREATE_SHAPE, status: optional(oneOf(0, 1)), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
-const ALIASES: { readonly [name: string]: string } = { system: 'sistema', user: 'usuario', notes: 'notas' }
+const OWN_SHAPE = {
+  ...CREATE_SHAPE,
+  status: optional(oneOf(0, 1)),
+  id: optional(number(1, Number.MAX_SAFE_INTEGER))
+}
+const ALIASES: { readonly [name: string]: string } = {
+  system: 'sistema',
+  user: 'usuario',
+  notes: 'notas'
+}
 
 /** JSON of other programs, by what their objects have. */
 const OTHER_JSON: readonly (readonly [members: readonly string[], sentence: string])[] = [
@@ -39,8 +55,10 @@ export function readSource(bytes: Buffer, keepsGroups: boolean = true): Source {
   // JSON has no byte order mark (RFC 8259 §8.1), but editors write it.
   const json = readJson(bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes)
   if (json instanceof Map) return sourceOfObject(json, keepsGroups)
-  if (Array.isArray(json)) return { format: OWN, unit: 'item', rows: ownRows(itemsOf(json), 'item') }
-  if (json !== undefined) return { format: OWN, unit: 'line', rows: ownRows(json as Iterable<Numbered>, 'line') }
+  if (Array.isArray(json))
+    return { format: OWN, unit: 'item', rows: ownRows(itemsOf(json), 'item') }
+  if (json !== undefined)
+    return { format: OWN, unit: 'line', rows: ownRows(json as Iterable<Numbered>, 'line') }
   const whole = decodeUtf8(bytes)
   const said = SEPARATOR_LINE.exec(whole)
   // An empty line in its place keeps the numbers of lines.
@@ -51,7 +69,9 @@ export function readSource(bytes: Buffer, keepsGroups: boolean = true): Source {
     if (source !== undefined) return source
   }
   const [first] = readCsv(text)
-  throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
+  throw first === undefined
+    ? new OperatorError('there is nothing in it to import')
+    : unknownHeader(first.cells)
 }
 
 /** Throws an `OperatorError` that says which kind of file it is, and what to do. */
@@ -60,16 +80,20 @@ function assertText(bytes: Buffer): void {
   if (kdbx) throw new OperatorError('this is a KeePass database: export it as CSV first')
   const packed = packedAs(bytes)
   const names = bytes.subarray(0, 2).toString('latin1') !== 'PK' ? '' : bytes.toString('latin1')
-  if (names.includes('export.data')) throw new OperatorError('this is a 1PUX file of 1Password: export it as CSV')
-  if (names.includes('Proton Pass/')) throw new OperatorError('this is the zip file of Proton Pass: export it as CSV')
+  if (names.includes('export.data'))
+    throw new OperatorError('this is a 1PUX file of 1Password: export it as CSV')
+  if (names.includes('Proton Pass/'))
+    throw new OperatorError('this is the zip file of Proton Pass: export it as CSV')
   if (packed !== undefined) throw new OperatorError(`this is no text: ${packed}; unpack it first`)
   const isWide = /^(fffe|feff|00(?!00)..|(?!00)..00)/.test(bytes.toString('hex', 0, 2))
-  if (isWide) throw new OperatorError('this is UTF-16: save it as CSV in UTF-8 (Excel: "CSV UTF-8")')
+  if (isWide)
+    throw new OperatorError('this is UTF-16: save it as CSV in UTF-8 (Excel: "CSV UTF-8")')
 }
 
 function sourceOfObject(json: JsonObject, keepsGroups: boolean): Source {
   const other = OTHER_JSON.find(([members]) => members.every(member => json.has(member)))
-  if (isBitwarden(json) && (json.has('items') || other === undefined)) return bitwardenSource(json, keepsGroups)
+  if (isBitwarden(json) && (json.has('items') || other === undefined))
+    return bitwardenSource(json, keepsGroups)
   if (other !== undefined && !json.has('password')) throw new OperatorError(other[1])
   return { format: OWN, unit: 'line', rows: ownRows([{ line: 1, object: json }], 'line') }
 }
@@ -80,15 +104,26 @@ function sourceOfCsv(text: string, separator: Separator, keepsGroups: boolean): 
   if (names === undefined) return undefined
   if (isOwnHeader(names)) {
     assertOnce(names, OWN_HEADER)
-    return { format: OWN, unit: 'line', rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row))) }
+    return {
+      format: OWN,
+      unit: 'line',
+      rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row)))
+    }
   }
-  const format = FORMATS.find(({ first = '', mark = '', name, url, usuario, password }) =>
-    columnsIn(first, [names[0] ?? '']).length > 0 &&
-    [mark, name, url, usuario, password].every(column => columnsIn(column, names).length > 0))
+  const format = FORMATS.find(
+    ({ first = '', mark = '', name, url, usuario, password }) =>
+      columnsIn(first, [names[0] ?? '']).length > 0 &&
+      [mark, name, url, usuario, password].every(column => columnsIn(column, names).length > 0)
+  )
   const lower = names.map(name => name.toLowerCase())
-  const isPlain = [SYSTEMS, USERS, ['password']].every(columns => columns.some(column => lower.includes(column)))
+  const isPlain = [SYSTEMS, USERS, ['password']].every(columns =>
+    columns.some(column => lower.includes(column))
+  )
   if (format === undefined && !isPlain) return undefined
-  const read = format === undefined ? plainReader(names, keepsGroups) : foreignReader(names, format, keepsGroups)
+  const read =
+    format === undefined
+      ? plainReader(names, keepsGroups)
+      : foreignReader(names, format, keepsGroups)
   const rows = rowsOf(text, separator, format?.hasBackslashes === true, read)
   return { format: format?.program ?? PLAIN, unit: 'line', never: format?.never, rows }
 }
@@ -103,8 +138,11 @@ function headerOf(text: string, separator: Separator): readonly string[] | undef
   }
 }
 
-function * rowsOf<T>(
-  text: string, separator: Separator, hasBackslashes: boolean, read: (row: CsvRow) => T
+function* rowsOf<T>(
+  text: string,
+  separator: Separator,
+  hasBackslashes: boolean,
+  read: (row: CsvRow) => T
 ): Generator<T, void, void> {
   const rows = readCsv(text, separator, hasBackslashes)
   rows.next()
@@ -114,26 +152,35 @@ function * rowsOf<T>(
 /** Shows known columns only: another could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
   const ofFormats = FORMATS.flatMap(({ first = '', mark = '', name, url, usuario, password }) =>
-    [first, mark, name, url, usuario, password].join('|').split('|'))
+    [first, mark, name, url, usuario, password].join('|').split('|')
+  )
   const known = new Set([...PLAIN_COLUMNS.flat(), ...ofFormats])
   known.delete('')
   if (!names.some(name => known.has(name))) return unknown('its first line names no known column')
-  const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
+  const seen = names
+    .slice(0, 20)
+    .map(name => (known.has(name) ? name : '?'))
+    .join(',')
   return unknown(`its first line is no known header: ${seen}`)
 }
 
 function unknown(what: string): OperatorError {
   const programs = FORMATS.map(({ program }) => program).join(', ')
-  return new OperatorError(`${what}; known are the CSV exports of ${programs}, any CSV with the columns system, user ` +
-    'and password, the unencrypted .json of Bitwarden (Tools, Export vault), and what export writes here')
+  return new OperatorError(
+    `${what}; known are the CSV exports of ${programs}, any CSV with the columns system, user ` +
+      'and password, the unencrypted .json of Bitwarden (Tools, Export vault), and what export writes here'
+  )
 }
 
 /** An older version may have written fewer fields. */
 function isOwnHeader(names: readonly string[]): boolean {
   const isRequired = (column: string): boolean =>
     !ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
-  return names[0] === 'id' && names.every(name => OWN_HEADER.some(column => column === name)) &&
+  return (
+    names[0] === 'id' &&
+    names.every(name => OWN_HEADER.some(column => column === name)) &&
     OWN_HEADER.filter(isRequired).every(column => names.includes(column))
+  )
 }
 
 function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered {
@@ -141,13 +188,14 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
     (column === 'id' || column === 'status') && /^(0|[1-9][0-9]*)$/.test(cell) ? Number(cell) : cell
   const isMissing = (column: string, cell: string): boolean =>
     cell === '' && ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
-  const given = names.map((column, i) => [column, cells[i]!] as const)
+  const given = names
+    .map((column, i) => [column, cells[i]!] as const)
     .filter(([column, cell]) => !isMissing(column, cell))
   return { line, object: new Map(given.map(([column, cell]) => [column, value(column, cell)])) }
 }
 
 /** Ids must ascend: no line is there twice, and entries keep their ids in a new store. */
-function * ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, void, void> {
+function* ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {
     const given = new Map([...object].map(([name, value]) => [ALIASES[name] ?? name, value]))
@@ -159,7 +207,14 @@ function * ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, v
       throw new OperatorError(`${unit} ${line}: the ids do not ascend; import one export at a time`)
     }
     last = id ?? last
-    const dropped = [...given].filter(([name, value]) => !(name in OWN_SHAPE) && value !== '' && value !== null)
-    yield { line, entry: { ...fields, status }, isOwn: id !== undefined, dropped: dropped.map(() => 'other member') }
+    const dropped = [...given].filter(
+      ([name, value]) => !(name in OWN_SHAPE) && value !== '' && value !== null
+    )
+    yield {
+      line,
+      entry: { ...fields, status },
+      isOwn: id !== undefined,
+      dropped: dropped.map(() => 'other member')
+    }
   }
 }

@@ -48,38 +48,53 @@ export interface Habits {
   readonly root?: RegExp
 }
 
-interface Marks { readonly isOwn?: boolean, readonly isDeleted?: boolean, readonly keepsGroups: boolean }
+interface Marks {
+  readonly isOwn?: boolean
+  readonly isDeleted?: boolean
+  readonly keepsGroups: boolean
+}
 
 /** Required fields must not be empty. */
 const NAMELESS = '-'
 
-/** Gives the kind if an entry has no place for the text, as for steam:// addresses of one-time codes. */
+/**
+ * Gives the kind if an entry has no place for the text, as for steam:// addresses of one-time
+ * codes.
+ */
 function faultOf(field: 'otp' | 'grupo', text: string, kind: string): readonly string[] {
   return text === '' || CREATE_SHAPE[field].fault(field, text) === undefined ? [] : [kind]
 }
 
 export function foreignRow(
-  line: number, given: Foreign, dropped: readonly string[], { isOwn = false, isDeleted = false, keepsGroups }: Marks,
+  line: number,
+  given: Foreign,
+  dropped: readonly string[],
+  { isOwn = false, isDeleted = false, keepsGroups }: Marks,
   { reference, nothing = [], structured, root = /^$/ }: Habits = {}
 ): Row {
   const { name, usuario, password, notas, otp } = given
   const [url = '', ...urls] = given.urls.filter(text => text !== '' && !nothing.includes(text))
-  const [group = '', ...groups] = given.groups.filter(text => text !== '' && !nothing.includes(text))
-    .map(text => text.replace(root, '').trim()).filter(text => text !== '')
+  const [group = '', ...groups] = given.groups
+    .filter(text => text !== '' && !nothing.includes(text))
+    .map(text => text.replace(root, '').trim())
+    .filter(text => text !== '')
   const refers = (text: string): boolean => reference?.test(text) === true
   const isUsable = password !== '' && !refers(password)
   const isKept = keepsGroups && faultOf('grupo', group, 'folder').length === 0
   const groupFault = isKept || group === '' ? [] : ['folder']
   const otpFault = faultOf('otp', otp, 'one-time code')
   const kinds = new Set([
-    ...dropped, ...otpFault, ...groupFault,
-    ...urls.some(text => text !== url) ? ['further address'] : [],
-    ...groups.length > 0 ? ['further folder'] : [],
-    ...[name, usuario, password, url].some(refers) ? ['reference to another entry'] : []
+    ...dropped,
+    ...otpFault,
+    ...groupFault,
+    ...(urls.some(text => text !== url) ? ['further address'] : []),
+    ...(groups.length > 0 ? ['further folder'] : []),
+    ...([name, usuario, password, url].some(refers) ? ['reference to another entry'] : [])
   ])
   if (!isUsable) {
     const isStructured = password === '' && structured?.test(notas) === true
-    if (password === '') kinds.add(isStructured ? 'note of several values, a password among them' : 'no password')
+    if (password === '')
+      kinds.add(isStructured ? 'note of several values, a password among them' : 'no password')
     if (url !== '') kinds.add('address')
     if (notas !== '' && !isStructured) kinds.add('note')
     if (otp !== '') kinds.add('one-time code')
@@ -87,11 +102,17 @@ export function foreignRow(
     return { line, isOwn, entry: undefined, dropped: [...kinds] }
   }
   const entry = {
-    password, sistema: name || hostOf(url) || NAMELESS, usuario: usuario || NAMELESS,
-    ...url && { url }, ...notas && { notas }, ...group && groupFault.length === 0 && { grupo: group },
-    ...otp && otpFault.length === 0 && { otp }
+    password,
+    sistema: name || hostOf(url) || NAMELESS,
+    usuario: usuario || NAMELESS,
+    ...(url && { url }),
+    ...(notas && { notas }),
+    ...(group && groupFault.length === 0 && { grupo: group }),
+    ...(otp && otpFault.length === 0 && { otp })
   }
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }
 
-function hostOf(url: string): string { return (URL.canParse(url) && new URL(url).host) || url }
+function hostOf(url: string): string {
+  return (URL.canParse(url) && new URL(url).host) || url
+}

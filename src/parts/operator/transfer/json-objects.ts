@@ -12,25 +12,28 @@ export interface Numbered {
 }
 
 /** Undefined if it does not begin as JSON. Throws an `OperatorError` with line and byte. */
-export function readJson(bytes: Buffer): JsonObject | readonly Json[] | Iterable<Numbered> | undefined {
+export function readJson(
+  bytes: Buffer
+): JsonObject | readonly Json[] | Iterable<Numbered> | undefined {
   const start = bytes.toString('latin1', 0, 1024).trimStart()[0]
   if (start !== '[' && start !== '{') return undefined
   const whole = parseJson(bytes, MAX_JSON_DEPTH_LEVELS)
   if (whole.ok) return whole.value as JsonObject | readonly Json[]
   const [first] = linesIn(bytes)
-  const isLines = start === '{' && first !== undefined && parseJson(first.text, MAX_JSON_DEPTH_LEVELS).ok
-  return isLines ? objectsIn(bytes) : valueOf(whole, '') as never
+  const isLines =
+    start === '{' && first !== undefined && parseJson(first.text, MAX_JSON_DEPTH_LEVELS).ok
+  return isLines ? objectsIn(bytes) : (valueOf(whole, '') as never)
 }
 
 /** Throws an `OperatorError` if an item is no object. */
-export function * itemsOf(list: readonly Json[]): Generator<Numbered, void, void> {
+export function* itemsOf(list: readonly Json[]): Generator<Numbered, void, void> {
   for (const [i, object] of list.entries()) {
     if (!(object instanceof Map)) throw new OperatorError(`item ${i + 1}: it is not an object`)
     yield { line: i + 1, object }
   }
 }
 
-function * objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
+function* objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
   for (const { line, text } of linesIn(bytes)) {
     const object = valueOf(parseJson(text, MAX_JSON_DEPTH_LEVELS), `line ${line}, `)
     if (!(object instanceof Map)) throw new OperatorError(`line ${line}: it is not an object`)
@@ -38,9 +41,14 @@ function * objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
   }
 }
 
-function * linesIn(bytes: Buffer): Generator<{ readonly line: number, readonly text: Buffer }, void, void> {
+function* linesIn(
+  bytes: Buffer
+): Generator<{ readonly line: number; readonly text: Buffer }, void, void> {
   let line = 0
-  const all = bytes.toString('latin1', bytes.length - 1) === '\n' ? bytes : Buffer.concat([bytes, Buffer.from('\n')])
+  const all =
+    bytes.toString('latin1', bytes.length - 1) === '\n'
+      ? bytes
+      : Buffer.concat([bytes, Buffer.from('\n')])
   for (const { start, end } of endedLines(all)) {
     line++
     const text = bytes.subarray(start, end)

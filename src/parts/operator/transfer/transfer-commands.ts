@@ -25,7 +25,7 @@ const NAMED_LINES = 20
 
 /** `skipped` and `notKept` hold line numbers. */
 interface Read {
-  readonly rows: { readonly line: number, readonly row: ImportRow }[]
+  readonly rows: { readonly line: number; readonly row: ImportRow }[]
   readonly skipped: number[]
   readonly notKept: Map<string, number[]>
 }
@@ -39,11 +39,16 @@ function readRows({ rows, unit }: Source): Read {
       if (lines === undefined) read.notKept.set(kind, [line])
       else lines.push(line)
     }
-    if (entry === undefined) { read.skipped.push(line); continue }
+    if (entry === undefined) {
+      read.skipped.push(line)
+      continue
+    }
     const own = Buffer.byteLength(JSON.stringify(entry)) + 1
     bytes += own + IS_OWN_BYTES
     if (own > MAX_ENTRY_BYTES) {
-      throw new OperatorError(`${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
+      throw new OperatorError(
+        `${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`
+      )
     }
     if (bytes > MAX_IMPORT_BYTES) {
       const most = `more than one import can take (${MAX_IMPORT_BYTES} bytes)`
@@ -79,24 +84,47 @@ function idsFrom(first: number | undefined, count: number): string {
 }
 
 async function importFile(context: Context): Promise<void> {
-  const { flags, terminal, positionals: [file = ''] } = context
+  const {
+    flags,
+    terminal,
+    positionals: [file = '']
+  } = context
   const { readSource } = await import('./import-formats.ts')
-  const bytes = file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file))
+  const bytes =
+    file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file))
   const source = readSource(bytes, flags['no-groups'] !== true)
   const { rows, skipped, notKept } = readRows(source)
   const keeps = flags['keep-duplicates'] === true
   const isTrial = flags['dry-run'] === true
-  const { duplicates: places, made, first } = await context.store.ask('importEntries', {
-    rows: rows.map(({ row }) => row), keepsDuplicates: keeps ? 1 : 0, isTrial: isTrial ? 1 : 0
+  const {
+    duplicates: places,
+    made,
+    first
+  } = await context.store.ask('importEntries', {
+    rows: rows.map(({ row }) => row),
+    keepsDuplicates: keeps ? 1 : 0,
+    isTrial: isTrial ? 1 : 0
   })
   const { format, unit, never } = source
   const duplicates = places.map(place => rows[place]!.line)
   const isLeftOut = new Set(keeps ? [] : places)
-  const tried = !isTrial ? [] : rows.filter((_, i) => !isLeftOut.has(i)).map(({ line, row }) =>
-    `${unit} ${line}: ${row.sistema} ${row.usuario}${row.status === 0 ? ' (deleted)' : ''}`)
+  const tried = !isTrial
+    ? []
+    : rows
+        .filter((_, i) => !isLeftOut.has(i))
+        .map(
+          ({ line, row }) =>
+            `${unit} ${line}: ${row.sistema} ${row.usuario}${row.status === 0 ? ' (deleted)' : ''}`
+        )
   const result = {
-    format, noEntry: skipped.length, duplicates: duplicates.length, notKept: Object.fromEntries(notKept), never,
-    made: isTrial ? 0 : made, wouldMake: isTrial ? made : undefined, first
+    format,
+    noEntry: skipped.length,
+    duplicates: duplicates.length,
+    notKept: Object.fromEntries(notKept),
+    never,
+    made: isTrial ? 0 : made,
+    wouldMake: isTrial ? made : undefined,
+    first
   }
   terminal.show(result, [
     ...tried,
@@ -105,17 +133,27 @@ async function importFile(context: Context): Promise<void> {
     `duplicates   ${named(duplicates, unit)}${keeps ? ', kept' : ''}`,
     ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
     `${isTrial ? 'would make  ' : 'made        '} ${made}${idsFrom(first, made)}`,
-    ...never === undefined ? []
-      : [`beware       such a file never contains ${never}; look there before you delete the vault`],
-    ...first === undefined || made <= CHECKPOINT_RECORD_ROWS ? []
-      : ['next         journal compact stores them in small records, of which damage costs less than of one large one']
+    ...(never === undefined
+      ? []
+      : [
+          `beware       such a file never contains ${never}; look there before you delete the vault`
+        ]),
+    ...(first === undefined || made <= CHECKPOINT_RECORD_ROWS
+      ? []
+      : [
+          'next         journal compact stores them in small records, of which damage costs less than of one large one'
+        ])
   ])
 }
 
 async function disclose(
-  context: Context, what: Pick<Body<'disclose'>, 'entries' | 'list' | 'id'>
+  context: Context,
+  what: Pick<Body<'disclose'>, 'entries' | 'list' | 'id'>
 ): Promise<void> {
-  told(context, await context.store.ask('disclose', { command: 'export', ...what, ...unrecordedIn(context) }))
+  told(
+    context,
+    await context.store.ask('disclose', { command: 'export', ...what, ...unrecordedIn(context) })
+  )
 }
 
 async function exportFile(context: Context): Promise<void> {
@@ -124,19 +162,30 @@ async function exportFile(context: Context): Promise<void> {
   const { formatOf, textsOf, WRITERS } = await import('./export-formats.ts')
   const format = typeof flags['format'] === 'string' ? flags['format'] : formatOf(output ?? '')
   const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
-  if (writer === undefined) throw new UsageError(`--format must be ${eitherOf(Object.keys(WRITERS))}`)
-  if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
-  if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
+  if (writer === undefined)
+    throw new UsageError(`--format must be ${eitherOf(Object.keys(WRITERS))}`)
+  if (output === undefined)
+    throw new UsageError('give --output FILE, or --output - for standard output')
+  if (output === '-' && terminal.showsResults)
+    throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
   const among = writer.activeOnly === true ? 'active' : 'all'
   const entries = await entriesOf(context, among)
-  // After the last page, since what was set meanwhile is in the file. Before the first byte is written: if this cannot
-  // be recorded, nobody is shown anything.
-  await disclose(context, { entries: entries.length, list: among === 'active' ? among : undefined, id: undefined })
+  // After the last page, since what was set meanwhile is in the file. Before the first byte is
+  // written: if this cannot be recorded, nobody is shown anything.
+  await disclose(context, {
+    entries: entries.length,
+    list: among === 'active' ? among : undefined,
+    id: undefined
+  })
   // What was deleted meanwhile is in the file, too.
-  const gone = among === 'all' ? [] : await context.store.ask('findEntries', { text: undefined, among: 'deleted' })
+  const gone =
+    among === 'all'
+      ? []
+      : await context.store.ask('findEntries', { text: undefined, among: 'deleted' })
   const deleted = new Set(gone.map(({ id }) => id))
-  for (const { id } of entries) if (deleted.has(id)) await disclose(context, { entries: 1, list: undefined, id })
+  for (const { id } of entries)
+    if (deleted.has(id)) await disclose(context, { entries: 1, list: undefined, id })
   await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
     for (const text of textsOf(entries, writer)) {
@@ -147,21 +196,28 @@ async function exportFile(context: Context): Promise<void> {
   if (output === '-') return terminal.passFile(write)
   await makeFile(context.store.ending, output, file => write(text => file.write(text)))
   const path = resolve(output)
-  const lacking = (writer.lacks ?? []).map(field => [field, entries.filter(entry => entry[field]).length] as const)
+  const lacking = (writer.lacks ?? [])
+    .map(field => [field, entries.filter(entry => entry[field]).length] as const)
     .filter(([, count]) => count > 0)
-  terminal.show({ path, format, entries: entries.length, notWritten: Object.fromEntries(lacking) }, [
-    `${path}: ${counted(entries.length, 'entry', 'entries')} as ${format}, in plain text`,
-    ...lacking.map(([field, count]) => `not written: ${FIELDS[field].help}: ${count}`)
-  ])
+  terminal.show(
+    { path, format, entries: entries.length, notWritten: Object.fromEntries(lacking) },
+    [
+      `${path}: ${counted(entries.length, 'entry', 'entries')} as ${format}, in plain text`,
+      ...lacking.map(([field, count]) => `not written: ${FIELDS[field].help}: ${count}`)
+    ]
+  )
 }
 
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'import', positionals: ['FILE'],
+    name: 'import',
+    positionals: ['FILE'],
     options: {
       'dry-run': { help: 'say what would be made, and make nothing' },
       'keep-duplicates': { help: 'also make entries that exist already' },
-      'no-groups': { help: 'put no entry into a group; without it, folders and vaults become groups' }
+      'no-groups': {
+        help: 'put no entry into a group; without it, folders and vaults become groups'
+      }
     },
     help: 'makes entries, all or none, from what a browser, a password manager or export wrote; - is standard input',
     examples: ['import export.csv --dry-run', 'import export.csv'],
@@ -171,10 +227,12 @@ export const COMMANDS: readonly Command[] = [
     name: 'export',
     options: {
       format: {
-        value: 'F', help: 'jsonl, csv, or bitwarden (JSON, active entries alone); without it, as the name of FILE says'
+        value: 'F',
+        help: 'jsonl, csv, or bitwarden (JSON, active entries alone); without it, as the name of FILE says'
       },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
-      yes: { help: 'do not ask for confirmation' }, ...UNRECORDED
+      yes: { help: 'do not ask for confirmation' },
+      ...UNRECORDED
     },
     help: 'writes every entry, deleted ones too, in plain text; is recorded',
     examples: ['export --output entries.csv', 'export --output - --format jsonl --yes'],

@@ -21,7 +21,7 @@ let lastLoad: object | undefined
 export async function loadList(isAsked: boolean = false): Promise<void> {
   if (screenNow().name === 'deleted') return loadDeleted()
   if (!rights.may('listEntries')) return show(isAtList() ? undefined : { name: 'list' })
-  const own = lastLoad = {}
+  const own = (lastLoad = {})
   page.setLoading(true)
   let answer = await reload()
   if (!answer.ok && answer.why === 'lost' && isAtList()) {
@@ -52,7 +52,7 @@ function loaded(isAsked: boolean): void {
 }
 
 async function loadDeleted(): Promise<void> {
-  const own = lastLoad = {}
+  const own = (lastLoad = {})
   const all: Listed[] = []
   for (;;) {
     const answer = await api.deleted(all.at(-1)?.id)
@@ -83,9 +83,13 @@ export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
 
 const EDITOR = { save, secretsOf } as const
 
-export function create(): void { if (rights.may('createPassword') && !isModal()) openEditor(EDITOR) }
+export function create(): void {
+  if (rights.may('createPassword') && !isModal()) openEditor(EDITOR)
+}
 
-export function resume({ edited, typed }: Draft): void { openEditor(EDITOR, edited, typed) }
+export function resume({ edited, typed }: Draft): void {
+  openEditor(EDITOR, edited, typed)
+}
 
 export function toggleDeleted(): void {
   deleted.load()
@@ -97,17 +101,29 @@ export function toggleDeleted(): void {
 
 function view(entry: Listed, isRevealed: boolean): void {
   if (isModal()) return
-  openViewer(entry, isRevealed, { act, copyText: (...asked) => void copyText(...asked), read: storedNow })
+  openViewer(entry, isRevealed, {
+    act,
+    copyText: (...asked) => void copyText(...asked),
+    read: storedNow
+  })
 }
 
 /** Also of a deleted entry. */
 function copyStored(name: 'password' | 'notas', entry: Listed, button?: HTMLElement): void {
-  if (rights.may('getPassword')) void copySecret(busy(button, storedNow(entry)).then(now => now?.fields[name]), button)
+  if (rights.may('getPassword'))
+    void copySecret(
+      busy(button, storedNow(entry)).then(now => now?.fields[name]),
+      button
+    )
 }
 
 function copyCode({ id }: Listed, button?: HTMLElement): void {
-  void copySecret(busy(button, api.code(id)).then(answer =>
-    answer.ok ? answer.value.code : void tell(explained(answer)) as undefined), button)
+  void copySecret(
+    busy(button, api.code(id)).then(answer =>
+      answer.ok ? answer.value.code : (void tell(explained(answer)) as undefined)
+    ),
+    button
+  )
 }
 
 async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
@@ -119,8 +135,8 @@ async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
 }
 
 /**
- * Without secrets, and at least as new as its tag: a change in between is a conflict at the save. Undefined, after a
- * message, on failure.
+ * Without secrets, and at least as new as its tag: a change in between is a conflict at the save.
+ * Undefined, after a message, on failure.
  */
 async function editedOf(entry: Listed): Promise<Edited | undefined> {
   if (!rights.may('getPassword')) return { entry, tag: undefined }
@@ -134,10 +150,12 @@ async function editedOf(entry: Listed): Promise<Edited | undefined> {
   return { entry: now, tag: tag.value }
 }
 
-async function secretsOf(entry: Listed): Promise<EntryFields | undefined> { return (await storedNow(entry))?.fields }
+async function secretsOf(entry: Listed): Promise<EntryFields | undefined> {
+  return (await storedNow(entry))?.fields
+}
 
 async function remove(entry: Listed): Promise<void> {
-  if (!await removeEntry(entry)) return
+  if (!(await removeEntry(entry))) return
   closeViewer()
   page.focus()
 }
@@ -146,8 +164,11 @@ async function remove(entry: Listed): Promise<void> {
 export async function restoreShown(): Promise<void> {
   const all = deleted.shown
   const title = sayCount(all.length, 'restoreOne', 'restoreAll')
-  const names = all.slice(0, 8).map(({ sistema }) => briefName(sistema)).join(' · ')
-  if (!await confirm(title, all.length > 8 ? `${names} …` : names, 'restore', 'cancel')) return
+  const names = all
+    .slice(0, 8)
+    .map(({ sistema }) => briefName(sistema))
+    .join(' · ')
+  if (!(await confirm(title, all.length > 8 ? `${names} …` : names, 'restore', 'cancel'))) return
   await restoreAll(all)
   await loadDeleted()
 }

@@ -13,8 +13,9 @@ export interface EntryFields {
 export type Sent = Partial<EntryFields & { readonly otp: string }>
 
 /**
- * `changed`: when the password was last set. `reused`: how many others have the same password. `exposed`: how many know
- * it who may no longer read it. `hasNotes`, `hasCode`: whether the entry has notes, one-time codes.
+ * `changed`: when the password was last set. `reused`: how many others have the same password.
+ * `exposed`: how many know it who may no longer read it. `hasNotes`, `hasCode`: whether the entry
+ * has notes, one-time codes.
  */
 export interface Listed {
   readonly id: number
@@ -44,14 +45,28 @@ export interface Stored {
   readonly tag: string | undefined
 }
 
-/** As the list would have it; the counts of equal passwords and of knowers come with the next list. */
-export function rowOf({ id, fields }: Stored, known?: Listed, isNewPassword: boolean = false): Listed {
+/**
+ * As the list would have it; the counts of equal passwords and of knowers come with the next list.
+ */
+export function rowOf(
+  { id, fields }: Stored,
+  known?: Listed,
+  isNewPassword: boolean = false
+): Listed {
   const { sistema, usuario, url, grupo, notas } = fields
   const { changed, reused, exposed, hasCode = false } = known ?? {}
   const since = isNewPassword ? new Date().toISOString() : changed
   return {
-    id, sistema, usuario, url, grupo, hasNotes: notas !== '', hasCode, ...since !== undefined && { changed: since },
-    ...!isNewPassword && reused !== undefined && { reused }, ...!isNewPassword && exposed !== undefined && { exposed }
+    id,
+    sistema,
+    usuario,
+    url,
+    grupo,
+    hasNotes: notas !== '',
+    hasCode,
+    ...(since !== undefined && { changed: since }),
+    ...(!isNewPassword && reused !== undefined && { reused }),
+    ...(!isNewPassword && exposed !== undefined && { exposed })
   }
 }
 
@@ -72,9 +87,12 @@ export interface Change {
   readonly fields: readonly (keyof EntryFields | 'otp')[]
 }
 
-/** Somebody who knows the present password of an entry. `removed`: no operation may tell it any more. */
+/**
+ * Somebody who knows the present password of an entry. `removed`: no operation may tell it any
+ * more.
+ */
 export interface Knower {
-  readonly user?: { readonly id: number, readonly email: string, readonly name?: string }
+  readonly user?: { readonly id: number; readonly email: string; readonly name?: string }
   readonly operator?: string
   readonly host?: true
   readonly how: 'set' | 'read' | 'equal'
@@ -108,11 +126,20 @@ export interface Served {
 export interface Refusal {
   readonly ok: false
   /**
-   * `lost`: no complete answer. `login`: wrong credentials, or no session. `changed`: another version is stored.
-   * `invalid`: `errors` names the fields.
+   * `lost`: no complete answer. `login`: wrong credentials, or no session. `changed`: another
+   * version is stored. `invalid`: `errors` names the fields.
    */
-  readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'large' | 'limited' | 'busy' |
-    'failed'
+  readonly why:
+    | 'lost'
+    | 'login'
+    | 'forbidden'
+    | 'unknown'
+    | 'changed'
+    | 'invalid'
+    | 'large'
+    | 'limited'
+    | 'busy'
+    | 'failed'
   readonly message: string
   readonly errors: { readonly [field: string]: readonly string[] | undefined }
   readonly waitSeconds: number
@@ -120,18 +147,33 @@ export interface Refusal {
   readonly requestId: string
 }
 
-export type Answer<T> = { readonly ok: true, readonly value: T } | Refusal
+export type Answer<T> = { readonly ok: true; readonly value: T } | Refusal
 
 export type Body = { readonly [field: string]: any }
 
 /** A timer of more than 24 days would end at once. */
 const MOST_WAIT_SECONDS = 86_400
-export const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
-/** By the contract's words, so that a proxy's answer is not taken for the service's; a proxy may limit. */
+export const LOST: Refusal = {
+  ok: false,
+  why: 'lost',
+  message: '',
+  errors: {},
+  waitSeconds: 0,
+  requestId: ''
+}
+/**
+ * By the contract's words, so that a proxy's answer is not taken for the service's; a proxy may
+ * limit.
+ */
 const REFUSALS: { readonly [status: number]: readonly [why: Refusal['why'], words: RegExp] } = {
-  400: ['invalid', /^Invalid data$/], 401: ['login', /^(Unauthenticated\.|Invalid credentials)$/],
-  403: ['forbidden', /^Invalid ability provided\.$/], 404: ['unknown', /^contraseña no encontrada$/],
-  412: ['changed', /^Precondition Failed$/], 413: ['large', /^/], 429: ['limited', /^/], 503: ['busy', /^/]
+  400: ['invalid', /^Invalid data$/],
+  401: ['login', /^(Unauthenticated\.|Invalid credentials)$/],
+  403: ['forbidden', /^Invalid ability provided\.$/],
+  404: ['unknown', /^contraseña no encontrada$/],
+  412: ['changed', /^Precondition Failed$/],
+  413: ['large', /^/],
+  429: ['limited', /^/],
+  503: ['busy', /^/]
 }
 
 export function refusalOf({ status, ok, headers }: Response, { message, errors }: Body): Refusal {
@@ -148,16 +190,30 @@ export function refusalOf({ status, ok, headers }: Response, { message, errors }
   }
 }
 
-export function isWait({ why }: Refusal): boolean { return why === 'limited' || why === 'busy' }
+export function isWait({ why }: Refusal): boolean {
+  return why === 'limited' || why === 'busy'
+}
 
 /** An unanswered or failed request may have been carried out. */
 export function mayBeDone(answer: Answer<unknown>): boolean {
   return !answer.ok && (answer.why === 'lost' || answer.why === 'failed')
 }
 
-export type Operation = 'listEntries' | 'getPassword' | 'createPassword' | 'updatePassword' | 'deletePassword' |
-  'deletedPasswords' | 'restorePassword' | 'historyPassword' | 'formerPassword' | 'whoKnows' | 'oneTimeCode' |
-  'changeOwnPassword' | 'ownSessions' | 'endOwnSessions'
+export type Operation =
+  | 'listEntries'
+  | 'getPassword'
+  | 'createPassword'
+  | 'updatePassword'
+  | 'deletePassword'
+  | 'deletedPasswords'
+  | 'restorePassword'
+  | 'historyPassword'
+  | 'formerPassword'
+  | 'whoKnows'
+  | 'oneTimeCode'
+  | 'changeOwnPassword'
+  | 'ownSessions'
+  | 'endOwnSessions'
 
 export class Rights {
   #served: { readonly [operation: string]: readonly string[] | null } = {}
@@ -165,19 +221,27 @@ export class Rights {
   #abilities: readonly string[] | undefined
   readonly #denied = new Set<Operation>()
 
-  serve(operations: { readonly [operation: string]: readonly string[] | null }): void { this.#served = operations }
+  serve(operations: { readonly [operation: string]: readonly string[] | null }): void {
+    this.#served = operations
+  }
 
-  get isOpen(): boolean { return this.#served['login'] === undefined }
+  get isOpen(): boolean {
+    return this.#served['login'] === undefined
+  }
 
   /** Whether a proxy in front of the service may say who it is. */
-  get hasProxyLogin(): boolean { return this.#served['proxyLogin'] !== undefined }
+  get hasProxyLogin(): boolean {
+    return this.#served['proxyLogin'] !== undefined
+  }
 
   begin(abilities?: readonly string[]): void {
     this.#abilities = abilities
     this.#denied.clear()
   }
 
-  deny(operation: Operation): void { this.#denied.add(operation) }
+  deny(operation: Operation): void {
+    this.#denied.add(operation)
+  }
 
   may(operation: Operation): boolean {
     const asked = this.#served[operation]

@@ -1,10 +1,23 @@
 /**
- * The client of the service. An answer counts only by the words of the contract: a proxy's answer is a failure,
- * whatever its status.
+ * The client of the service. An answer counts only by the words of the contract: a proxy's answer
+ * is a failure, whatever its status.
  */
 import {
-  LOST, refusalOf, type Answer, type Body, type Change, type Code, type EntryFields, type Knowers, type List,
-  type Listed, type Operation, type OwnSession, type Sent, type Stored, type User
+  LOST,
+  refusalOf,
+  type Answer,
+  type Body,
+  type Change,
+  type Code,
+  type EntryFields,
+  type Knowers,
+  type List,
+  type Listed,
+  type Operation,
+  type OwnSession,
+  type Sent,
+  type Stored,
+  type User
 } from './answers.ts'
 
 type Method = 'GET' | 'HEAD' | 'POST'
@@ -30,7 +43,7 @@ interface ApiEvents {
 
 /** For the head of an answer; each byte sent adds to it. Then the service counts as gone. */
 const ANSWER_MS = 30_000
-const SEND_MS_A_BYTE = .25
+const SEND_MS_A_BYTE = 0.25
 /** For the rest of the answer: a long list on a slow line. */
 const BODY_MS = 300_000
 /** Relative: the page works below any prefix. The path of this module has a hash in it. */
@@ -40,12 +53,16 @@ const BASE = new URL('../api/', WEB)
 /** Why requests of an ended session are rejected: whatever waited for them ends with it. */
 export const ENDED: DOMException = new DOMException('the session has ended', 'AbortError')
 
-const says = (message: string) => (body: Body): boolean => body['message'] === message && body['status'] === 200
-const isEntry = (entry: any, id: number): boolean => entry?.id === id && typeof entry.password === 'string'
+const says =
+  (message: string) =>
+  (body: Body): boolean =>
+    body['message'] === message && body['status'] === 200
+const isEntry = (entry: any, id: number): boolean =>
+  entry?.id === id && typeof entry.password === 'string'
 
 /**
- * The only place of the token. Requests of an ended session are rejected by `ENDED`: an answer would show one person's
- * entries to the next.
+ * The only place of the token. Requests of an ended session are rejected by `ENDED`: an answer
+ * would show one person's entries to the next.
  */
 export class Api {
   #token: string | undefined
@@ -53,20 +70,32 @@ export class Api {
   #events: ApiEvents | undefined
   #session = new AbortController()
 
-  get user(): User | undefined { return this.#user }
+  get user(): User | undefined {
+    return this.#user
+  }
 
-  connect(events: ApiEvents): void { this.#events = events }
+  connect(events: ApiEvents): void {
+    this.#events = events
+  }
 
   /** Undefined if the tag's list is still the list. */
   async list(tag?: string): Promise<Answer<List | undefined>> {
     const headers: Record<string, string> = tag === undefined ? {} : { 'If-None-Match': tag }
     const answer = await this.#ask('GET', 'listEntries', '', { headers, isAnswer: Array.isArray })
-    return mapped(answer, ({ status, body, headers }) => status === 304 ? undefined
-      : { entries: (body as unknown as readonly Body[]).map(listed), tag: headers.get('ETag') ?? undefined })
+    return mapped(answer, ({ status, body, headers }) =>
+      status === 304
+        ? undefined
+        : {
+            entries: (body as unknown as readonly Body[]).map(listed),
+            tag: headers.get('ETag') ?? undefined
+          }
+    )
   }
 
   async get(id: number): Promise<Answer<Stored>> {
-    const answer = await this.#ask('GET', 'getPassword', id, { isAnswer: body => isEntry(body['passwords'], id) })
+    const answer = await this.#ask('GET', 'getPassword', id, {
+      isAnswer: body => isEntry(body['passwords'], id)
+    })
     return mapped(answer, received => storedIn(received, 'passwords'))
   }
 
@@ -80,12 +109,14 @@ export class Api {
   async update(id: number, fields: Sent, tag: string | undefined): Promise<Answer<Stored>> {
     const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
     const asked = { body: fields, headers, isAnswer: (body: Body) => isEntry(body['password'], id) }
-    return mapped(await this.#ask('POST', 'updatePassword', id, asked), received => storedIn(received, 'password'))
+    return mapped(await this.#ask('POST', 'updatePassword', id, asked), received =>
+      storedIn(received, 'password')
+    )
   }
 
   /**
-   * The tag of an entry, without its secrets. An answer to HEAD has no words: whether the entry is still there, the
-   * list says.
+   * The tag of an entry, without its secrets. An answer to HEAD has no words: whether the entry is
+   * still there, the list says.
    */
   async tag(id: number): Promise<Answer<string | undefined>> {
     const answer = await this.#ask('HEAD', 'getPassword', id, { isAnswer: () => true })
@@ -93,7 +124,10 @@ export class Api {
   }
 
   async remove(id: number): Promise<Answer<unknown>> {
-    return this.#ask('POST', 'deletePassword', id, { keepalive: true, isAnswer: says('contraseña borrada') })
+    return this.#ask('POST', 'deletePassword', id, {
+      keepalive: true,
+      isAnswer: says('contraseña borrada')
+    })
   }
 
   /** Newest first, one page below the id; without secrets. */
@@ -109,23 +143,37 @@ export class Api {
 
   async history(id: number): Promise<Answer<readonly Change[]>> {
     const asked = { isAnswer: (body: Body) => Array.isArray(body['history']) }
-    return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'])
+    return mapped(
+      await this.#ask('GET', 'historyPassword', id, asked),
+      ({ body }) => body['history']
+    )
   }
 
   /** The values that a change has set. */
   async former(id: number, version: number): Promise<Answer<Partial<EntryFields>>> {
     const asked = { isAnswer: (body: Body) => typeof body['fields'] === 'object' }
-    return mapped(await this.#ask('GET', 'formerPassword', `${id}/${version}`, asked), ({ body }) => body['fields'])
+    return mapped(
+      await this.#ask('GET', 'formerPassword', `${id}/${version}`, asked),
+      ({ body }) => body['fields']
+    )
   }
 
   async whoKnows(id: number): Promise<Answer<Knowers>> {
     const asked = { isAnswer: (body: Body) => Array.isArray(body['knows']) }
-    return mapped(await this.#ask('GET', 'whoKnows', id, asked), ({ body }) => body as unknown as Knowers)
+    return mapped(
+      await this.#ask('GET', 'whoKnows', id, asked),
+      ({ body }) => body as unknown as Knowers
+    )
   }
 
   async code(id: number): Promise<Answer<Code>> {
-    const asked = { isAnswer: ({ code, seconds }: Body) => typeof code === 'string' && typeof seconds === 'number' }
-    return mapped(await this.#ask('GET', 'oneTimeCode', id, asked), ({ body }) => body as unknown as Code)
+    const asked = {
+      isAnswer: ({ code, seconds }: Body) => typeof code === 'string' && typeof seconds === 'number'
+    }
+    return mapped(
+      await this.#ask('GET', 'oneTimeCode', id, asked),
+      ({ body }) => body as unknown as Code
+    )
   }
 
   async sessions(): Promise<Answer<readonly OwnSession[]>> {
@@ -144,20 +192,25 @@ export class Api {
   }
 
   async words(name: 'words-es' | 'words-en' | 'common'): Promise<readonly string[]> {
-    const response = await fetch(new URL(`${name}.txt`, WEB), { signal: AbortSignal.timeout(ANSWER_MS) })
+    const response = await fetch(new URL(`${name}.txt`, WEB), {
+      signal: AbortSignal.timeout(ANSWER_MS)
+    })
     return response.ok ? (await response.text()).trim().split(/\s+/) : []
   }
 
   /** `code` is empty without a second factor. */
   async login(email: string, password: string, code: string = ''): Promise<Answer<User>> {
-    return this.#begin('login', { email, password, ...code !== '' && { code } })
+    return this.#begin('login', { email, password, ...(code !== '' && { code }) })
   }
 
   /** As whom a proxy in front of the service says. */
-  async proxyLogin(): Promise<Answer<User>> { return this.#begin('proxyLogin', {}) }
+  async proxyLogin(): Promise<Answer<User>> {
+    return this.#begin('proxyLogin', {})
+  }
 
   async #begin(operation: 'login' | 'proxyLogin', body: object): Promise<Answer<User>> {
-    const isAnswer = (body: Body): boolean => typeof body['token'] === 'string' && typeof body['user'] === 'object'
+    const isAnswer = (body: Body): boolean =>
+      typeof body['token'] === 'string' && typeof body['user'] === 'object'
     const answer = await this.#send('POST', operation, { body, isAnswer })
     if (!answer.ok) return answer
     this.#token = answer.value.body['token']
@@ -185,7 +238,10 @@ export class Api {
   }
 
   async #ask(
-    method: Method, operation: Operation, id: number | string, asked: Asked
+    method: Method,
+    operation: Operation,
+    id: number | string,
+    asked: Asked
   ): Promise<Answer<Received>> {
     const { signal } = this.#session
     const headers = { ...this.#authorization(), ...asked.headers }
@@ -204,10 +260,14 @@ export class Api {
     const text = body === undefined ? null : JSON.stringify(body)
     const watch = new AbortController()
     let timer = setTimeout(() => watch.abort(), ANSWER_MS + (text?.length ?? 0) * SEND_MS_A_BYTE)
-    const content: Record<string, string> = text === null ? {} : { 'Content-Type': 'application/json' }
+    const content: Record<string, string> =
+      text === null ? {} : { 'Content-Type': 'application/json' }
     try {
       const response = await fetch(new URL(path, BASE), {
-        method, body: text, cache: 'no-store', keepalive,
+        method,
+        body: text,
+        cache: 'no-store',
+        keepalive,
         signal: signal === undefined ? watch.signal : AbortSignal.any([watch.signal, signal]),
         headers: { Accept: 'application/json', ...content, ...headers }
       })
@@ -236,20 +296,38 @@ function parsed(text: string): Body {
 function listed({ id, sistema, usuario, url, grupo, notas, otp, ...others }: Body): Listed {
   const { changed, reused, exposed, deleted, deletedBy } = others
   return {
-    id, sistema, usuario, url: url ?? '', grupo: grupo ?? '', hasNotes: notas === true, hasCode: otp === true,
-    ...changed && { changed }, ...reused > 0 && { reused }, ...exposed > 0 && { exposed },
-    ...deleted && { deleted }, ...deletedBy && { deletedBy }
+    id,
+    sistema,
+    usuario,
+    url: url ?? '',
+    grupo: grupo ?? '',
+    hasNotes: notas === true,
+    hasCode: otp === true,
+    ...(changed && { changed }),
+    ...(reused > 0 && { reused }),
+    ...(exposed > 0 && { exposed }),
+    ...(deleted && { deleted }),
+    ...(deletedBy && { deletedBy })
   }
 }
 
 function storedIn({ body, headers }: Received, name: string): Stored {
   const { id, status, sistema, usuario, password, url, notas, grupo } = body[name]
-  const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '', grupo: grupo ?? '' }
+  const fields = {
+    sistema,
+    usuario,
+    password,
+    url: url ?? '',
+    notas: notas ?? '',
+    grupo: grupo ?? ''
+  }
   return { id, isActive: status === 1, fields, tag: tagIn(headers) }
 }
 
 /** A compressing proxy makes the tag weak (`W/`), and a weak tag never matches. */
-function tagIn(headers: Headers): string | undefined { return headers.get('ETag')?.replace(/^W\//, '') }
+function tagIn(headers: Headers): string | undefined {
+  return headers.get('ETag')?.replace(/^W\//, '')
+}
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
   return answer.ok ? { ok: true, value: value(answer.value) } : answer

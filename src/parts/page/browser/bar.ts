@@ -19,7 +19,12 @@ export class Bar {
   readonly menu: HTMLElement = make('div', { id: 'menu', className: 'menu', popover: 'auto' })
   readonly #options: BarOptions
   readonly #query = make('input', {
-    id: 'query', type: 'search', autocomplete: 'off', autocapitalize: 'off', spellcheck: false, dir: 'auto'
+    id: 'query',
+    type: 'search',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: false,
+    dir: 'auto'
   })
   #madeFor = ''
 
@@ -33,9 +38,14 @@ export class Bar {
       event.preventDefault()
     })
     addEventListener('resize', () => this.#placeMenu())
-    this.menu.addEventListener('click', event => {
-      if (event.target instanceof Element && event.target.closest('button') !== null) this.menu.hidePopover()
-    }, { capture: true })
+    this.menu.addEventListener(
+      'click',
+      event => {
+        if (event.target instanceof Element && event.target.closest('button') !== null)
+          this.menu.hidePopover()
+      },
+      { capture: true }
+    )
   }
 
   /** `isForGood`: undo must not show the search to the next person. */
@@ -46,9 +56,13 @@ export class Bar {
     this.#options.onSearch('')
   }
 
-  focusSearch(): void { this.#query.select() }
+  focusSearch(): void {
+    this.#query.select()
+  }
 
-  renew(): void { this.#madeFor = '' }
+  renew(): void {
+    this.#madeFor = ''
+  }
 
   draw(): void {
     const isList = isAtList() && rights.may('listEntries')
@@ -56,20 +70,39 @@ export class Bar {
     const isEmpty = isList && !isDeleted && entries.total === 0
     const mayCreate = isAtList() && !isEmpty && rights.may('createPassword')
     const mayRestore = isList && rights.may('deletedPasswords')
-    const made = [languageNow(), screenNow().name, isEmpty, mayCreate, mayRestore, api.user?.email].join(' ')
+    const made = [
+      languageNow(),
+      screenNow().name,
+      isEmpty,
+      mayCreate,
+      mayRestore,
+      api.user?.email
+    ].join(' ')
     if (made === this.#madeFor) return
     this.#madeFor = made
-    this.menu.replaceChildren(languageSwitch(), ...mayRestore ? [deletedButton('item', isDeleted)] : [],
+    this.menu.replaceChildren(
+      languageSwitch(),
+      ...(mayRestore ? [deletedButton('item', isDeleted)] : []),
       item('help', 'help', say('help'), openHelp),
-      ...api.user === undefined ? [] : [
-        item('show-account', 'user', plainText(api.user.name), () => openAccount(() => endSession('ownChanged'))),
-        item('logout', 'leave', say('logout'), () => void logOut())
-      ])
+      ...(api.user === undefined
+        ? []
+        : [
+            item('show-account', 'user', plainText(api.user.name), () =>
+              openAccount(() => endSession('ownChanged'))
+            ),
+            item('logout', 'leave', say('logout'), () => void logOut())
+          ])
+    )
     this.menu.querySelector('button')!.autofocus = true
     this.element.className = isList ? 'bar' : 'bar bare'
-    this.element.replaceChildren(make('h1', {}, icon('mark'), make('span', {}, say('title'))),
-      ...isList && !isEmpty ? [this.#searchField()] : [], ...mayRestore ? [deletedButton('quiet', isDeleted)] : [],
-      this.#menuButton(), ...mayCreate ? [item('create', 'new', say('create'), create, 'main')] : [], this.menu)
+    this.element.replaceChildren(
+      make('h1', {}, icon('mark'), make('span', {}, say('title'))),
+      ...(isList && !isEmpty ? [this.#searchField()] : []),
+      ...(mayRestore ? [deletedButton('quiet', isDeleted)] : []),
+      this.#menuButton(),
+      ...(mayCreate ? [item('create', 'new', say('create'), create, 'main')] : []),
+      this.menu
+    )
   }
 
   #searchField(): HTMLElement {
@@ -79,18 +112,28 @@ export class Bar {
       this.clearSearch()
       this.focusSearch()
     })
-    return make('div', { id: 'search', className: 'search', role: 'search' }, icon('search'), this.#query, clear)
+    return make(
+      'div',
+      { id: 'search', className: 'search', role: 'search' },
+      icon('search'),
+      this.#query,
+      clear
+    )
   }
 
   /** Before it is drawn: a click could hit it elsewhere. */
   #placeMenu(): void {
-    const { bottom = 0, right = 0 } = this.element.querySelector('#show-menu')?.getBoundingClientRect() ?? {}
+    const { bottom = 0, right = 0 } =
+      this.element.querySelector('#show-menu')?.getBoundingClientRect() ?? {}
     this.menu.style.setProperty('--top', `${bottom + 4}px`)
     this.menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
   }
 
   #menuButton(): HTMLElement {
-    const button = Object.assign(iconButton('menu', say('menu')), { id: 'show-menu', popoverTargetElement: this.menu })
+    const button = Object.assign(iconButton('menu', say('menu')), {
+      id: 'show-menu',
+      popoverTargetElement: this.menu
+    })
     this.menu.onbeforetoggle = event => {
       button.ariaExpanded = String(event instanceof ToggleEvent && event.newState === 'open')
       this.#placeMenu()
@@ -99,8 +142,19 @@ export class Bar {
   }
 }
 
-function item(id: string, drawing: string, text: string, onclick: () => void, className: string = 'item'): HTMLElement {
-  return make('button', { type: 'button', id, className, onclick }, icon(drawing), make('span', {}, text))
+function item(
+  id: string,
+  drawing: string,
+  text: string,
+  onclick: () => void,
+  className: string = 'item'
+): HTMLElement {
+  return make(
+    'button',
+    { type: 'button', id, className, onclick },
+    icon(drawing),
+    make('span', {}, text)
+  )
 }
 
 function deletedButton(className: string, isPressed: boolean): HTMLElement {

@@ -1,5 +1,16 @@
-/** Creates, changes and deletes entries: nothing typed is lost, and nobody else's change is overwritten unseen. */
-import { mayBeDone, rowOf, type Answer, type EntryFields, type Listed, type Sent, type Stored } from './answers.ts'
+/**
+ * Creates, changes and deletes entries: nothing typed is lost, and nobody else's change is
+ * overwritten unseen.
+ */
+import {
+  mayBeDone,
+  rowOf,
+  type Answer,
+  type EntryFields,
+  type Listed,
+  type Sent,
+  type Stored
+} from './answers.ts'
 import { announce, confirm, tell } from './dialogs.ts'
 import type { Changed, Edited } from './editor.ts'
 import type { Outcome } from './form.ts'
@@ -17,8 +28,8 @@ let lastAsked = 0
 let lastLoaded = 0
 
 /**
- * Asks again if the page itself has changed an entry meanwhile: the answer may be older than the change. An earlier
- * question that is answered later must not show old entries.
+ * Asks again if the page itself has changed an entry meanwhile: the answer may be older than the
+ * change. An earlier question that is answered later must not show old entries.
  */
 export async function reload(): Promise<Answer<unknown>> {
   for (;;) {
@@ -38,8 +49,13 @@ export async function reload(): Promise<Answer<unknown>> {
 /** Creates that may have been stored: the ids known before, by editor. */
 const unsure = new WeakMap<object, ReadonlySet<number>>()
 
-export function save({ edited, secrets, fields, session }: Changed, close: () => void): Promise<Outcome> {
-  return edited === undefined ? create(fields, session, close) : update({ ...edited, secrets }, fields, close)
+export function save(
+  { edited, secrets, fields, session }: Changed,
+  close: () => void
+): Promise<Outcome> {
+  return edited === undefined
+    ? create(fields, session, close)
+    : update({ ...edited, secrets }, fields, close)
 }
 
 async function create(fields: Sent, session: object, close: () => void): Promise<Outcome> {
@@ -53,7 +69,8 @@ async function create(fields: Sent, session: object, close: () => void): Promise
   const answer = await api.create(fields)
   if (answer.ok) return created(answer.value, fields, close)
   if (!mayBeDone(answer)) return answer
-  if (!rights.may('listEntries') || !rights.may('getPassword')) return { refusal: answer, note: 'cannotCheck' }
+  if (!rights.may('listEntries') || !rights.may('getPassword'))
+    return { refusal: answer, note: 'cannotCheck' }
   unsure.set(session, known)
   await new Promise(resolve => setTimeout(resolve, CHECK_AFTER_MS))
   const found = await findStored(fields, known)
@@ -65,7 +82,11 @@ async function create(fields: Sent, session: object, close: () => void): Promise
 
 function created(id: number, fields: Sent, close: () => void): undefined {
   const { otp = '', ...others } = fields
-  const row = rowOf({ id, isActive: true, tag: undefined, fields: { ...EMPTY, ...others } }, undefined, true)
+  const row = rowOf(
+    { id, isActive: true, tag: undefined, fields: { ...EMPTY, ...others } },
+    undefined,
+    true
+  )
   entries.put({ ...row, hasCode: otp !== '' })
   if (!entries.shown.some(entry => entry.id === id)) entries.keep()
   close()
@@ -74,9 +95,14 @@ function created(id: number, fields: Sent, close: () => void): undefined {
   page.focusOn(id)
 }
 
-async function findStored(fields: Sent, known: ReadonlySet<number>): Promise<number | 'unreadable' | undefined> {
+async function findStored(
+  fields: Sent,
+  known: ReadonlySet<number>
+): Promise<number | 'unreadable' | undefined> {
   if (!(await reload()).ok) return 'unreadable'
-  for (const { id } of entries.named(fields.sistema!, fields.usuario).filter(({ id }) => !known.has(id))) {
+  for (const { id } of entries
+    .named(fields.sistema!, fields.usuario)
+    .filter(({ id }) => !known.has(id))) {
     const answer = await api.get(id)
     if (!answer.ok) return 'unreadable'
     if (isStored(fields, answer.value)) return id
@@ -88,7 +114,10 @@ async function findStored(fields: Sent, known: ReadonlySet<number>): Promise<num
 type Base = Edited & Pick<Changed, 'secrets'>
 
 async function update(base: Base, fields: Sent, close: () => void): Promise<Outcome> {
-  const { entry: { id }, tag } = base
+  const {
+    entry: { id },
+    tag
+  } = base
   const answer = await api.update(id, fields, tag)
   if (answer.ok && answer.value.isActive) return updated(base, fields, answer.value, close)
   if (answer.ok) return settle(base, fields, answer.value, close)
@@ -108,7 +137,8 @@ function updated({ secrets }: Base, fields: Sent, now: Stored, close: () => void
   show()
   page.focusOn(now.id)
   const { password } = secrets ?? {}
-  if (fields.password === undefined || password === undefined) return void tell(say('updated')) as undefined
+  if (fields.password === undefined || password === undefined)
+    return void tell(say('updated')) as undefined
   const name = briefName(now.fields.sistema)
   const act = (): void => void putBack(now, password)
   tell(say('passwordChanged', { name }), { label: say('undo'), isUndo: true, act })
@@ -130,8 +160,16 @@ function put(now: Stored, { password, otp }: Sent): void {
 }
 
 /** Somebody else changed or deleted the entry: the person chooses. */
-async function settle(base: Base, fields: Sent, theirs: Stored | undefined, close: () => void): Promise<Outcome> {
-  const { entry: { id, sistema, usuario, url, grupo, changed }, secrets } = base
+async function settle(
+  base: Base,
+  fields: Sent,
+  theirs: Stored | undefined,
+  close: () => void
+): Promise<Outcome> {
+  const {
+    entry: { id, sistema, usuario, url, grupo, changed },
+    secrets
+  } = base
   const before: Partial<EntryFields> = { sistema, usuario, url, grupo, ...secrets }
   // Fields that this person left alone keep the other person's values.
   const mine = { ...EMPTY, ...before, ...theirs?.fields, ...fields }
@@ -146,7 +184,12 @@ async function settle(base: Base, fields: Sent, theirs: Stored | undefined, clos
     if (before[name] !== undefined) return before[name] !== theirs?.fields[name]
     return name === 'password' ? isPasswordTheirs : undefined
   }
-  const choice = await askWhich(id, mine, theirs, name => fields[name] === undefined && isTheirs(name))
+  const choice = await askWhich(
+    id,
+    mine,
+    theirs,
+    name => fields[name] === undefined && isTheirs(name)
+  )
   if (choice === 'back') return undefined
   if (choice === 'theirs') {
     close()
@@ -173,7 +216,11 @@ let untell = (): void => {}
 export async function removeEntry(entry: Listed): Promise<boolean> {
   const name = nameOf(entry)
   const isFinal = !rights.may('restorePassword')
-  if (isFinal && !await confirm(say('removeOf', { name }), say('removeFinal'), 'remove', 'cancel')) return false
+  if (
+    isFinal &&
+    !(await confirm(say('removeOf', { name }), say('removeFinal'), 'remove', 'cancel'))
+  )
+    return false
   entries.drop(entry.id)
   show()
   void carryOut(entry, name, isFinal)
@@ -199,7 +246,8 @@ async function carryOut(entry: Listed, name: string, isFinal: boolean): Promise<
   if (answer.why === 'unknown') return void tell(say('gone'))
   entries.put(entry)
   // An unanswered deletion may have been carried out.
-  if (mayBeDone(answer) && (await reload()).ok && entries.get(entry.id) === undefined) return offerUndo(entry, name)
+  if (mayBeDone(answer) && (await reload()).ok && entries.get(entry.id) === undefined)
+    return offerUndo(entry, name)
   show()
   tell(sentences(say('notRemoved', { name }), explained(answer)))
 }
@@ -207,14 +255,24 @@ async function carryOut(entry: Listed, name: string, isFinal: boolean): Promise<
 function offerUndo(entry: Listed, name: string): void {
   const all = [...undoable, entry]
   untell()
-  const text = all.length === 1 ? say('removed', { name }) : say('removedSome', { count: all.length })
-  untell = tell(text, { label: say('undo'), isUndo: true, act: undoRemovals, onOver: () => { undoable = [] } })
+  const text =
+    all.length === 1 ? say('removed', { name }) : say('removedSome', { count: all.length })
+  untell = tell(text, {
+    label: say('undo'),
+    isUndo: true,
+    act: undoRemovals,
+    onOver: () => {
+      undoable = []
+    }
+  })
   undoable = all
 }
 
 /** Together; of what fails the first is said. */
 export async function restoreAll(all: readonly Listed[]): Promise<void> {
-  const answers = await Promise.all(all.map(async entry => [entry, await api.restore(entry.id)] as const))
+  const answers = await Promise.all(
+    all.map(async entry => [entry, await api.restore(entry.id)] as const)
+  )
   for (const [entry, { ok }] of answers) {
     if (!ok) continue
     entries.put(entry)

@@ -1,6 +1,6 @@
 /**
- * The clipboard, written and never read. A password is cleared only if the page kept the focus: otherwise the clipboard
- * may hold something else.
+ * The clipboard, written and never read. A password is cleared only if the page kept the focus:
+ * otherwise the clipboard may hold something else.
  */
 
 const CLEARED_MS = 30_000
@@ -12,24 +12,27 @@ let forgetCopy = (): void => {}
 let last = {}
 
 /**
- * Copies within the click, even if the text comes later. Undefined: no text, or a later copy. `onEnd`: the text is a
- * secret, to be cleared.
+ * Copies within the click, even if the text comes later. Undefined: no text, or a later copy.
+ * `onEnd`: the text is a secret, to be cleared.
  */
-export async function copy(text: Promise<string | undefined>, onEnd?: OnEnd): Promise<boolean | undefined> {
-  const own = last = {}
+export async function copy(
+  text: Promise<string | undefined>,
+  onEnd?: OnEnd
+): Promise<boolean | undefined> {
+  const own = (last = {})
   forgetCopy()
-  const wanted = text.then(known => own === last ? known : undefined)
+  const wanted = text.then(known => (own === last ? known : undefined))
   const isWritten = await writeLater(wanted)
   const known = await wanted
   if (known === undefined) return undefined
-  const isCopied = isWritten || await write(known) || writeOldWay(known)
+  const isCopied = isWritten || (await write(known)) || writeOldWay(known)
   if (isCopied && onEnd !== undefined) clearLater(onEnd)
   return isCopied
 }
 
 export async function clearNow(): Promise<boolean> {
   forgetCopy()
-  return await write('') || writeOldWay('')
+  return (await write('')) || writeOldWay('')
 }
 
 function clearLater(onEnd: OnEnd): void {
@@ -41,15 +44,32 @@ function clearLater(onEnd: OnEnd): void {
     ended.abort()
     onEnd('left')
   }
-  addEventListener('blur', () => { wasAway = true }, { signal })
-  addEventListener('focus', () => { if (wasAway) left() }, { signal })
+  addEventListener(
+    'blur',
+    () => {
+      wasAway = true
+    },
+    { signal }
+  )
+  addEventListener(
+    'focus',
+    () => {
+      if (wasAway) left()
+    },
+    { signal }
+  )
   // Copied by hand: the clipboard no longer holds the password.
-  for (const copied of ['copy', 'cut'] as const) document.addEventListener(copied, forgetCopy, { signal })
+  for (const copied of ['copy', 'cut'] as const)
+    document.addEventListener(copied, forgetCopy, { signal })
   // Phones hide a page that keeps the focus.
-  document.addEventListener('visibilitychange', () => {
-    if (!document.hidden && wasAway) left()
-    wasAway ||= document.hidden
-  }, { signal })
+  document.addEventListener(
+    'visibilitychange',
+    () => {
+      if (!document.hidden && wasAway) left()
+      wasAway ||= document.hidden
+    },
+    { signal }
+  )
   const timer = setTimeout(async () => {
     // A person elsewhere is told on return.
     if (wasAway || !document.hasFocus()) {
@@ -68,8 +88,11 @@ function clearLater(onEnd: OnEnd): void {
 /** Safari takes a promise within the click, and nothing after it. */
 async function writeLater(text: Promise<string | undefined>): Promise<boolean> {
   try {
-    const blob = text.then(known => known === undefined ? Promise.reject(new Error('nothing to copy'))
-      : new Blob([known], { type: 'text/plain' }))
+    const blob = text.then(known =>
+      known === undefined
+        ? Promise.reject(new Error('nothing to copy'))
+        : new Blob([known], { type: 'text/plain' })
+    )
     blob.catch(() => {})
     await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })])
     return true

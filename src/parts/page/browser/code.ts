@@ -10,7 +10,10 @@ import { tell } from './dialogs.ts'
 const PERIOD_SECONDS = 30
 
 /** Hidden until it is asked for, then with a ring of its seconds. */
-export function codeOf(id: number): { readonly text: HTMLElement, readonly button: HTMLButtonElement } {
+export function codeOf(id: number): {
+  readonly text: HTMLElement
+  readonly button: HTMLButtonElement
+} {
   const digits = make('span', { className: 'code' })
   const ring = make('span', { className: 'ring', role: 'timer', hidden: true })
   const text = make('span', { className: 'secret one-time' }, digits, ring)
@@ -65,7 +68,12 @@ export function codeOf(id: number): { readonly text: HTMLElement, readonly butto
 export class CodeField {
   readonly field: Field
   readonly #input = make('input', {
-    id: 'otp', className: 'code masked', autocomplete: 'off', autocapitalize: 'off', spellcheck: false, dir: 'ltr',
+    id: 'otp',
+    className: 'code masked',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: false,
+    dir: 'ltr',
     placeholder: 'otpauth://totp/…'
   })
   readonly #line = make('div', { className: 'field' })
@@ -84,17 +92,24 @@ export class CodeField {
     return this.#state === 'typed' && this.#input.value !== '' ? this.#input.value : undefined
   }
 
-  set(text: string): void { this.#input.value = text }
+  set(text: string): void {
+    this.#input.value = text
+  }
 
   /** A line in place of the field. */
   keep(): void {
     this.#input.value = ''
     const replace = this.#button('replace-code', 'replace', () => this.#replace())
-    this.#show('kept', say('codeIsSet'), [replace, this.#button('remove-code', 'removeCode', () => this.#remove())])
+    this.#show('kept', say('codeIsSet'), [
+      replace,
+      this.#button('remove-code', 'removeCode', () => this.#remove())
+    ])
   }
 
   #remove(): void {
-    this.#show('removed', say('codeRemoved'), [this.#button('keep-code', 'keepCode', () => this.keep())])
+    this.#show('removed', say('codeRemoved'), [
+      this.#button('keep-code', 'keepCode', () => this.keep())
+    ])
   }
 
   #replace(): void {
@@ -103,16 +118,23 @@ export class CodeField {
     this.#input.focus()
   }
 
-  #button(id: string, text: 'replace' | 'removeCode' | 'keepCode', onclick: () => void): HTMLElement {
+  #button(
+    id: string,
+    text: 'replace' | 'removeCode' | 'keepCode',
+    onclick: () => void
+  ): HTMLElement {
     return Object.assign(textButton('link', say(text), onclick), { id })
   }
 
   #show(state: 'kept' | 'removed', text: string, buttons: readonly HTMLElement[]): void {
     this.#state = state
     this.#place ??= this.#input.closest('.field')
-    const hadFocus = this.#line.contains(document.activeElement) || this.#place?.contains(document.activeElement)
-    this.#line.replaceChildren(make('span', { className: 'label' }, say('oneTimeCode')),
-      make('div', { className: 'stored' }, make('span', { className: 'secret' }, text), ...buttons))
+    const hadFocus =
+      this.#line.contains(document.activeElement) || this.#place?.contains(document.activeElement)
+    this.#line.replaceChildren(
+      make('span', { className: 'label' }, say('oneTimeCode')),
+      make('div', { className: 'stored' }, make('span', { className: 'secret' }, text), ...buttons)
+    )
     this.#place?.replaceWith(this.#line)
     if (hadFocus === true) buttons[0]?.focus()
   }

@@ -1,10 +1,15 @@
-/** Copies a text, says so, and says when a secret is no longer in the clipboard, or may still be. */
+/**
+ * Copies a text, says so, and says when a secret is no longer in the clipboard, or may still be.
+ */
 import { clearNow, copy } from './clipboard.ts'
 import { announce, sayCopied, tell } from './dialogs.ts'
 import { say } from './language.ts'
 
 /** Undefined, after a message, if there is nothing to copy. */
-export async function copySecret(text: Promise<string | undefined>, button?: HTMLElement): Promise<void> {
+export async function copySecret(
+  text: Promise<string | undefined>,
+  button?: HTMLElement
+): Promise<void> {
   const isCopied = await copy(text, outcome => {
     if (outcome === 'cleared') announce(say('cleared'))
     else tell(say('maybeCopied'), { label: say('clear'), act: () => void clear() })
@@ -13,10 +18,12 @@ export async function copySecret(text: Promise<string | undefined>, button?: HTM
 }
 
 export async function copyText(text: string, button?: HTMLElement): Promise<void> {
-  tellCopied(await copy(Promise.resolve(text)) === true, button)
+  tellCopied((await copy(Promise.resolve(text))) === true, button)
 }
 
-async function clear(): Promise<void> { if (await clearNow()) announce(say('cleared')) }
+async function clear(): Promise<void> {
+  if (await clearNow()) announce(say('cleared'))
+}
 
 function tellCopied(isCopied: boolean, button: HTMLElement | undefined): void {
   if (!isCopied) tell(say('notCopied'))

@@ -1,6 +1,6 @@
 /**
- * Dialogs, and the one message above them. An open dialog makes all else inert, so the message area moves into the top
- * dialog.
+ * Dialogs, and the one message above them. An open dialog makes all else inert, so the message area
+ * moves into the top dialog.
  */
 import { iconButton, isThere, make, setIcon, textButton } from './dom.ts'
 import { say } from './language.ts'
@@ -23,7 +23,11 @@ interface Opened {
   readonly before: Element | null
 }
 
-export const area: HTMLElement = make('div', { id: 'status', className: 'status', popover: 'manual' })
+export const area: HTMLElement = make('div', {
+  id: 'status',
+  className: 'status',
+  popover: 'manual'
+})
 const CLOSED_PX = 90
 /** The height of a message and its margins. */
 const MESSAGE_PX = 96
@@ -43,10 +47,21 @@ export function startDialogs(focus: () => void): void {
 export function openDialog(options: DialogOptions): () => void {
   const title = make('h2', { id: `${options.id}-title`, dir: 'auto' }, options.title)
   const close = iconButton('close', say('close'), () => askToClose())
-  const top = make('div', { className: 'top' }, ...options.mark === undefined ? [] : [options.mark], title, close)
-  const foot = make('div', { className: 'end' }, ...options.foot ?? [])
-  const dialog = make('dialog', { id: options.id }, make('span', { className: 'grip' }), top,
-    make('div', { className: 'content' }, ...options.content))
+  const top = make(
+    'div',
+    { className: 'top' },
+    ...(options.mark === undefined ? [] : [options.mark]),
+    title,
+    close
+  )
+  const foot = make('div', { className: 'end' }, ...(options.foot ?? []))
+  const dialog = make(
+    'dialog',
+    { id: options.id },
+    make('span', { className: 'grip' }),
+    top,
+    make('div', { className: 'content' }, ...options.content)
+  )
   if (options.foot !== undefined) dialog.append(foot)
   dialog.setAttribute('aria-labelledby', title.id)
   dialog.addEventListener('keydown', event => {
@@ -65,7 +80,9 @@ export function openDialog(options: DialogOptions): () => void {
     askToClose()
   })
   // The second press of a double click on a row is not for the dialog that the first press opened.
-  dialog.addEventListener('mousedown', event => { if (event.detail === 1 && isOutside(dialog, event)) askToClose() })
+  dialog.addEventListener('mousedown', event => {
+    if (event.detail === 1 && isOutside(dialog, event)) askToClose()
+  })
   makeSheet(dialog, top)
   const before = document.activeElement
   document.body.append(dialog)
@@ -84,15 +101,26 @@ export function askToClose(): boolean {
   return true
 }
 
-export function closeAll(): void { while (open.length > 0) closeDialog(open.at(-1)!.dialog) }
+export function closeAll(): void {
+  while (open.length > 0) closeDialog(open.at(-1)!.dialog)
+}
 
-export function isModal(): boolean { return open.length > 0 }
+export function isModal(): boolean {
+  return open.length > 0
+}
 
 /** The id of the dialog on top. */
-export function topDialog(): string | undefined { return open.at(-1)?.options.id }
+export function topDialog(): string | undefined {
+  return open.at(-1)?.options.id
+}
 
 /** Esc says no. */
-export function confirm(title: string, text: string, yes: TextName, no: TextName): Promise<boolean> {
+export function confirm(
+  title: string,
+  text: string,
+  yes: TextName,
+  no: TextName
+): Promise<boolean> {
   return new Promise(resolve => {
     let isSure = false
     const safe = textButton('second', say(no), () => close())
@@ -101,7 +129,11 @@ export function confirm(title: string, text: string, yes: TextName, no: TextName
       close()
     })
     const close = openDialog({
-      id: 'confirm', title, content: [make('p', {}, text)], foot: [safe, sure], onClose: () => resolve(isSure)
+      id: 'confirm',
+      title,
+      content: [make('p', {}, text)],
+      foot: [safe, sure],
+      onClose: () => resolve(isSure)
     })
     safe.focus()
   })
@@ -110,7 +142,12 @@ export function confirm(title: string, text: string, yes: TextName, no: TextName
 /** For after the focused element was removed. */
 export function keepFocus(): void {
   const { activeElement } = document
-  if (activeElement instanceof HTMLElement && activeElement !== document.body && isThere(activeElement)) return
+  if (
+    activeElement instanceof HTMLElement &&
+    activeElement !== document.body &&
+    isThere(activeElement)
+  )
+    return
   const dialog = open.at(-1)?.dialog
   if (dialog === undefined) return focusPage()
   const stops = [...dialog.querySelectorAll<HTMLElement>('input, textarea, button, summary')]
@@ -127,7 +164,8 @@ function closeDialog(dialog: HTMLDialogElement): void {
   place()
   dialog.remove()
   closed.options.onClose?.()
-  if (closed.before instanceof HTMLElement && isThere(closed.before)) closed.before.focus({ preventScroll: true })
+  if (closed.before instanceof HTMLElement && isThere(closed.before))
+    closed.before.focus({ preventScroll: true })
   keepFocus()
 }
 
@@ -141,21 +179,31 @@ function place(): void {
 
 /** Raises the message above the buttons of a dialog that it would cover. */
 function keepClear(): void {
-  const { top, bottom } = open.at(-1)?.dialog.querySelector('.end')?.getBoundingClientRect() ?? { top: 0, bottom: 0 }
+  const { top, bottom } = open.at(-1)?.dialog.querySelector('.end')?.getBoundingClientRect() ?? {
+    top: 0,
+    bottom: 0
+  }
   const isBelow = bottom > innerHeight - MESSAGE_PX
   area.style.setProperty('--foot', isBelow ? `${innerHeight - top}px` : '0px')
 }
 
 function isOutside(dialog: HTMLElement, { target, clientX, clientY }: MouseEvent): boolean {
   const { left, right, top, bottom } = dialog.getBoundingClientRect()
-  return target === dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom)
+  return (
+    target === dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom)
+  )
 }
 
 function makeSheet(dialog: HTMLElement, top: HTMLElement): void {
   let from: number | undefined
   const drag = ({ clientY }: PointerEvent): number => Math.max(0, clientY - (from ?? clientY))
   top.addEventListener('pointerdown', event => {
-    if (!SHEETS.matches || !(event.target instanceof Element) || event.target.closest('button') !== null) return
+    if (
+      !SHEETS.matches ||
+      !(event.target instanceof Element) ||
+      event.target.closest('button') !== null
+    )
+      return
     from = event.clientY
     top.setPointerCapture(event.pointerId)
   })
@@ -217,12 +265,17 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
     offer?.act()
   }
   const className = offer?.isUndo === true ? 'message brief' : 'message'
-  const message = make('div', { className }, make('span', {}, text),
-    ...offer === undefined ? [] : [textButton('offer', offer.label, act)],
-    iconButton('close', say('close'), () => end(true)))
+  const message = make(
+    'div',
+    { className },
+    make('span', {}, text),
+    ...(offer === undefined ? [] : [textButton('offer', offer.label, act)]),
+    iconButton('close', say('close'), () => end(true))
+  )
   const begin = (): void => {
     timer = setTimeout(() => {
-      const isInUse = list.contains(document.activeElement) || (!byFinger.matches && list.matches(':hover'))
+      const isInUse =
+        list.contains(document.activeElement) || (!byFinger.matches && list.matches(':hover'))
       if (isInUse) begin()
       else end(true)
     }, SHOWN_MS)
@@ -240,7 +293,9 @@ export function clearMessages(): void {
 }
 
 /** For screen readers only. */
-export function announce(text: string): void { spoken.textContent = text }
+export function announce(text: string): void {
+  spoken.textContent = text
+}
 
 /** Undefined ends the count. */
 export function showCount(text: string | undefined): void {

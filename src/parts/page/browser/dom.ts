@@ -1,9 +1,13 @@
-/** Makes elements from texts, never from markup; keeps a few choices, none of them secret, in the address. */
+/**
+ * Makes elements from texts, never from markup; keeps a few choices, none of them secret, in the
+ * address.
+ */
 
 type Properties<T> = { readonly [name in keyof T]?: T[name] | undefined }
 
 export function make<K extends keyof HTMLElementTagNameMap>(
-  tag: K, properties: Properties<Omit<HTMLElementTagNameMap[K], 'style' | 'dataset'>> = {},
+  tag: K,
+  properties: Properties<Omit<HTMLElementTagNameMap[K], 'style' | 'dataset'>> = {},
   ...children: readonly (Node | string)[]
 ): HTMLElementTagNameMap[K] {
   const element = Object.assign(document.createElement(tag), properties)
@@ -25,7 +29,11 @@ export function iconButton(name: string, label: string, onclick?: () => void): H
   return make('button', { ...properties, onclick: onclick ?? null }, icon(name))
 }
 
-export function textButton(className: string, text: string, onclick?: () => void): HTMLButtonElement {
+export function textButton(
+  className: string,
+  text: string,
+  onclick?: () => void
+): HTMLButtonElement {
   return make('button', { type: 'button', className, onclick: onclick ?? null }, text)
 }
 
@@ -42,7 +50,9 @@ export function grow(area: HTMLTextAreaElement): void {
 }
 
 /** Elements that only the pointer or the focus makes visible count. */
-export function isThere(element: HTMLElement): boolean { return element.isConnected && element.checkVisibility() }
+export function isThere(element: HTMLElement): boolean {
+  return element.isConnected && element.checkVisibility()
+}
 
 export function describe(element: HTMLElement, by: HTMLElement): void {
   element.setAttribute('aria-describedby', by.id)
@@ -58,7 +68,9 @@ export function remember(name: string, value: string): void {
   history.replaceState(history.state, '', `?${all}`)
 }
 
-/** The Back key closes what is open instead of leaving the page. `warned`: the next press leaves. */
+/**
+ * The Back key closes what is open instead of leaving the page. `warned`: the next press leaves.
+ */
 export function catchBack(onBack: () => 'caught' | 'leave' | 'warned'): void {
   let address = location.href
   let isArmed = history.state === 'caught'
@@ -69,7 +81,8 @@ export function catchBack(onBack: () => 'caught' | 'leave' | 'warned'): void {
     history.pushState('caught', '', address)
   }
   // Browsers skip history entries made before the first input.
-  for (const input of ['pointerdown', 'keydown'] as const) addEventListener(input, arm, { capture: true })
+  for (const input of ['pointerdown', 'keydown'] as const)
+    addEventListener(input, arm, { capture: true })
   addEventListener('popstate', () => {
     if (!isArmed) return
     isArmed = false

@@ -20,7 +20,10 @@ export interface Draft {
   readonly typed: Sent
 }
 
-/** The changed fields; all fields of a new entry. `secrets`: of the edited entry, if the person has asked for them. */
+/**
+ * The changed fields; all fields of a new entry. `secrets`: of the edited entry, if the person has
+ * asked for them.
+ */
 export interface Changed {
   readonly edited: Edited | undefined
   readonly secrets: EntryFields | undefined
@@ -41,7 +44,9 @@ type Name = keyof EntryFields
 let current: { draft(): Draft | undefined } | undefined
 
 /** Undefined if there is nothing to lose. */
-export function draftNow(): Draft | undefined { return current?.draft() }
+export function draftNow(): Draft | undefined {
+  return current?.draft()
+}
 
 export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}): void {
   if (current !== undefined) return
@@ -62,8 +67,12 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
     sistema: make('input', { id: 'sistema', dir: 'auto' }),
     usuario: make('input', { id: 'usuario', dir: 'auto', spellcheck: false }),
     url: make('input', { id: 'url', dir: 'ltr', inputMode: 'url', spellcheck: false }),
-    ...(entry === undefined || maySee) && { notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 }) },
-    ...hasGroups(stored.grupo) && { grupo: make('input', { id: 'grupo', dir: 'auto', spellcheck: false }) }
+    ...((entry === undefined || maySee) && {
+      notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 })
+    }),
+    ...(hasGroups(stored.grupo) && {
+      grupo: make('input', { id: 'grupo', dir: 'auto', spellcheck: false })
+    })
   }
   const code = new CodeField(entry?.hasCode === true)
   for (const [name, input] of Object.entries(inputs)) {
@@ -73,22 +82,39 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
   }
   const field = (name: keyof typeof inputs, isRequired: boolean): Field[] =>
     inputs[name] === undefined ? [] : [{ name, label: say(name), input: inputs[name], isRequired }]
-  const known = make('datalist', { id: 'groups' }, ...knownGroups().map(value => make('option', { value })))
+  const known = make(
+    'datalist',
+    { id: 'groups' },
+    ...knownGroups().map(value => make('option', { value }))
+  )
   inputs.grupo?.setAttribute('list', known.id)
   const button = make('button', { className: 'main' }, say('save'))
   const session = {}
-  const form = new Form([
-    ...field('sistema', true), ...field('usuario', true), password.field, ...field('url', false),
-    ...rights.may('oneTimeCode') ? [code.field] : [], ...field('grupo', false), ...field('notas', false)
-  ], button, async () => {
-    const changed = changedFields()
-    if (edited !== undefined && Object.keys(changed).length === 0) return close() as undefined
-    const fields = edited === undefined ? { sistema: '', usuario: '', password: '', ...changed } : changed
-    await asked
-    return acts.save({ edited, secrets, fields, session }, close)
-  })
+  const form = new Form(
+    [
+      ...field('sistema', true),
+      ...field('usuario', true),
+      password.field,
+      ...field('url', false),
+      ...(rights.may('oneTimeCode') ? [code.field] : []),
+      ...field('grupo', false),
+      ...field('notas', false)
+    ],
+    button,
+    async () => {
+      const changed = changedFields()
+      if (edited !== undefined && Object.keys(changed).length === 0) return close() as undefined
+      const fields =
+        edited === undefined ? { sistema: '', usuario: '', password: '', ...changed } : changed
+      await asked
+      return acts.save({ edited, secrets, fields, session }, close)
+    }
+  )
 
-  /** An input drops line breaks: that alone is no change. Undefined: notes that nobody has asked for. */
+  /**
+   * An input drops line breaks: that alone is no change. Undefined: notes that nobody has asked
+   * for.
+   */
   const heldBy = (name: Name): string | undefined => {
     if (name !== 'notas') return (stored[name] ?? '').replace(/[\r\n]/g, '')
     return entry?.hasNotes === true ? secrets?.notas.replace(/\r\n?/g, '\n') : ''
@@ -100,14 +126,17 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
     if (password.typed !== undefined && (password.typed !== '' || edited !== undefined)) {
       changed.push(['password', password.typed])
     }
-    return { ...Object.fromEntries(changed), ...code.typed !== undefined && { otp: code.typed } }
+    return { ...Object.fromEntries(changed), ...(code.typed !== undefined && { otp: code.typed }) }
   }
   const draft = (): Draft | undefined => {
     const changed = changedFields()
     return Object.keys(changed).length === 0 ? undefined : { edited, typed: changed }
   }
   /** A line in place of the field, until the person asks for the field. */
-  const keep = (name: 'password' | 'notas', input: HTMLInputElement | HTMLTextAreaElement): void => {
+  const keep = (
+    name: 'password' | 'notas',
+    input: HTMLInputElement | HTMLTextAreaElement
+  ): void => {
     const place = input.closest('.field')!
     const change = async (): Promise<void> => {
       // The old password is for "Undo".
@@ -134,7 +163,8 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
   const mayClose = (): boolean => {
     if (form.isBusy) return false
     const unsaved = draft()?.typed ?? {}
-    if (Object.entries(unsaved).every(([name, text]) => name === 'password' && text === '')) return true
+    if (Object.entries(unsaved).every(([name, text]) => name === 'password' && text === ''))
+      return true
     void discard()
     return false
   }
@@ -146,11 +176,20 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
   else code.set(typed.otp ?? '')
   const { notas } = inputs
   if (entry !== undefined && typed.password === undefined) keepPassword()
-  if (notas !== undefined && entry?.hasNotes === true && typed.notas === undefined) keep('notas', notas)
-  const cancel = textButton('second', say('cancel'), () => { if (mayClose()) close() })
+  if (notas !== undefined && entry?.hasNotes === true && typed.notas === undefined)
+    keep('notas', notas)
+  const cancel = textButton('second', say('cancel'), () => {
+    if (mayClose()) close()
+  })
   const close = openDialog({
-    id: 'editor', title: say(edited === undefined ? 'create' : 'edit'), content: [form.element, known],
-    foot: [cancel, button], mayClose, onClose: () => { current = undefined }
+    id: 'editor',
+    title: say(edited === undefined ? 'create' : 'edit'),
+    content: [form.element, known],
+    foot: [cancel, button],
+    mayClose,
+    onClose: () => {
+      current = undefined
+    }
   })
   current = { draft }
   if (typed.password !== undefined) password.set(typed.password)
@@ -162,6 +201,10 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
 }
 
 /** Those that the account is confined to, or that the list has. */
-function knownGroups(): readonly string[] { return api.user?.groups ?? entries.offers.groups }
+function knownGroups(): readonly string[] {
+  return api.user?.groups ?? entries.offers.groups
+}
 
-function hasGroups(stored: string = ''): boolean { return stored !== '' || knownGroups().length > 0 }
+function hasGroups(stored: string = ''): boolean {
+  return stored !== '' || knownGroups().length > 0
+}

@@ -3,7 +3,7 @@ import type { List, Listed } from './answers.ts'
 import { hostIn, webAddress } from './plain.ts'
 
 export const COLUMNS = ['sistema', 'usuario', 'changed'] as const
-export type Column = typeof COLUMNS[number]
+export type Column = (typeof COLUMNS)[number]
 
 /** By `changed`: newest first unless reversed. */
 export interface Order {
@@ -17,13 +17,16 @@ const YEAR_MS = 365 * 86_400_000
 export const FILTERS = {
   exposed: ({ exposed = 0 }: Listed): boolean => exposed > 0,
   reused: ({ reused = 0 }: Listed): boolean => reused > 0,
-  old: ({ changed }: Listed): boolean => changed !== undefined && Date.now() - Date.parse(changed) > YEAR_MS
+  old: ({ changed }: Listed): boolean =>
+    changed !== undefined && Date.now() - Date.parse(changed) > YEAR_MS
 } as const
 
 /** `group`: the name of a group. */
 export type Filter = { readonly by: keyof typeof FILTERS } | { readonly group: string }
 
-type Offers = { readonly [by in keyof typeof FILTERS]: number } & { readonly groups: readonly string[] }
+type Offers = { readonly [by in keyof typeof FILTERS]: number } & {
+  readonly groups: readonly string[]
+}
 
 /** Numbers by their value; Ñ after N, and not among it, in English too. */
 const { compare } = new Intl.Collator('es', { numeric: true, sensitivity: 'base' })
@@ -44,19 +47,35 @@ export class Entries {
   #tag: string | undefined
   #changes = 0
 
-  get shown(): readonly Listed[] { return this.#shown }
+  get shown(): readonly Listed[] {
+    return this.#shown
+  }
 
-  get total(): number { return this.#known.length }
+  get total(): number {
+    return this.#known.length
+  }
 
   /** Of the list that was loaded. */
-  get tag(): string | undefined { return this.#tag }
+  get tag(): string | undefined {
+    return this.#tag
+  }
 
-  /** The number of changes since the page was opened: an older list does not hold the last of them. */
-  get changes(): number { return this.#changes }
+  /**
+   * The number of changes since the page was opened: an older list does not hold the last of them.
+   */
+  get changes(): number {
+    return this.#changes
+  }
 
-  get query(): string { return this.#query }
-  get kept(): Filter | undefined { return this.#kept }
-  get order(): Order { return this.#order }
+  get query(): string {
+    return this.#query
+  }
+  get kept(): Filter | undefined {
+    return this.#kept
+  }
+  get order(): Order {
+    return this.#order
+  }
 
   /** An unchanged entry stays the same object, so its row stays. */
   load({ entries, tag }: List = { entries: [] }): void {
@@ -90,8 +109,15 @@ export class Entries {
     if (this.#offers !== undefined) return this.#offers
     const all = this.#known.map(({ entry }) => entry)
     const count = (by: keyof typeof FILTERS): number => all.filter(FILTERS[by]).length
-    const groups = [...new Set(all.map(({ grupo }) => grupo))].filter(name => name !== '').sort(compare)
-    return this.#offers = { exposed: count('exposed'), reused: count('reused'), old: count('old'), groups }
+    const groups = [...new Set(all.map(({ grupo }) => grupo))]
+      .filter(name => name !== '')
+      .sort(compare)
+    return (this.#offers = {
+      exposed: count('exposed'),
+      reused: count('reused'),
+      old: count('old'),
+      groups
+    })
   }
 
   put(entry: Listed): void {
@@ -107,11 +133,16 @@ export class Entries {
     this.#filter()
   }
 
-  get(id: number): Listed | undefined { return this.#known.find(({ entry }) => entry.id === id)?.entry }
+  get(id: number): Listed | undefined {
+    return this.#known.find(({ entry }) => entry.id === id)?.entry
+  }
 
   named(sistema: string, usuario?: string): readonly Listed[] {
-    return this.#known.map(({ entry }) => entry)
-      .filter(entry => entry.sistema === sistema && (usuario === undefined || entry.usuario === usuario))
+    return this.#known
+      .map(({ entry }) => entry)
+      .filter(
+        entry => entry.sistema === sistema && (usuario === undefined || entry.usuario === usuario)
+      )
   }
 
   #sort(): void {
@@ -133,7 +164,9 @@ export class Entries {
   #filter(): void {
     const terms = plain(this.#query).split(/\s+/)
     const kept = this.#kept
-    this.#shown = this.#known.filter(({ text }) => terms.every(term => text.includes(term))).map(({ entry }) => entry)
+    this.#shown = this.#known
+      .filter(({ text }) => terms.every(term => text.includes(term)))
+      .map(({ entry }) => entry)
       .filter(entry => kept === undefined || matches(entry, kept))
   }
 }
@@ -143,7 +176,9 @@ function knownOf(entry: Listed): Known {
   const address = webAddress(sistema)
   const name = address === undefined ? sistema : hostIn(sistema) + address.pathname
   return {
-    entry, text: [sistema, usuario, url].map(plain).join('\n'), keys: { sistema: name, usuario, changed }
+    entry,
+    text: [sistema, usuario, url].map(plain).join('\n'),
+    keys: { sistema: name, usuario, changed }
   }
 }
 
@@ -158,5 +193,7 @@ export function isAlike(a: Listed, b: Listed): boolean {
 
 /** Most texts have no accents, and removing accents takes longest. */
 function plain(text: string): string {
-  return (/^[\0-\x7f]*$/.test(text) ? text : text.normalize('NFD').replace(/\p{M}+/gu, '')).toLowerCase()
+  return (
+    /^[\0-\x7f]*$/.test(text) ? text : text.normalize('NFD').replace(/\p{M}+/gu, '')
+  ).toLowerCase()
 }

@@ -1,4 +1,6 @@
-/** A form sent to the service; each fault is shown at its field, other failures above the fields. */
+/**
+ * A form sent to the service; each fault is shown at its field, other failures above the fields.
+ */
 import { isWait, type Refusal } from './answers.ts'
 import { tell } from './dialogs.ts'
 import { describe, make } from './dom.ts'
@@ -7,7 +9,8 @@ import { sentences } from './plain.ts'
 import type { TextName } from './texts.ts'
 
 /** A refusal, with or without a note of the page, or a text of the page; undefined: success. */
-export type Outcome = Refusal | { readonly refusal: Refusal, readonly note: TextName } | TextName | undefined
+export type Outcome =
+  Refusal | { readonly refusal: Refusal; readonly note: TextName } | TextName | undefined
 
 export interface Field {
   readonly name: string
@@ -45,9 +48,13 @@ export class Form {
     })
   }
 
-  get isBusy(): boolean { return this.#isBusy }
+  get isBusy(): boolean {
+    return this.#isBusy
+  }
 
-  submit(): void { this.element.requestSubmit() }
+  submit(): void {
+    this.element.requestSubmit()
+  }
 
   /** Text typed during a request would be lost. */
   #setBusy(isBusy: boolean): void {
@@ -61,7 +68,8 @@ export class Form {
     this.#stop()
     this.#warn('')
     for (const field of this.#fields) {
-      const isMissing = field.isRequired === true && field.input.value === '' && field.input.isConnected
+      const isMissing =
+        field.isRequired === true && field.input.value === '' && field.input.isConnected
       setFault(field, isMissing ? say('required') : '')
     }
     if (this.#focusFault()) return
@@ -76,11 +84,14 @@ export class Form {
     if (typeof outcome === 'string') return this.#warn(say(outcome))
     const refusal = 'refusal' in outcome ? outcome.refusal : outcome
     if (refusal.why === 'large') {
-      const longest = [...this.#fields].sort((a, b) => b.input.value.length - a.input.value.length)[0]!
+      const longest = [...this.#fields].sort(
+        (a, b) => b.input.value.length - a.input.value.length
+      )[0]!
       setFault(longest, say('tooLong'))
     }
     if (refusal.why === 'invalid') {
-      for (const field of this.#fields) setFault(field, refusal.errors[field.name]?.map(refused).join(' ') ?? '')
+      for (const field of this.#fields)
+        setFault(field, refusal.errors[field.name]?.map(refused).join(' ') ?? '')
     }
     if (this.#focusFault()) return
     if (refusal.why === 'invalid') {
@@ -105,13 +116,27 @@ export class Form {
   }
 }
 
-function fieldOf({ name, label, input, isRequired = false, beside = [], below = [] }: Field): HTMLElement {
+function fieldOf({
+  name,
+  label,
+  input,
+  isRequired = false,
+  beside = [],
+  below = []
+}: Field): HTMLElement {
   const fault = make('p', { id: `${input.id}-fault`, className: 'fault' })
   input.name = name
   input.ariaRequired = String(isRequired)
   describe(input, fault)
   const line = beside.length === 0 ? input : make('div', { className: 'joined' }, input, ...beside)
-  return make('div', { className: 'field' }, make('label', { htmlFor: input.id }, label), line, fault, ...below)
+  return make(
+    'div',
+    { className: 'field' },
+    make('label', { htmlFor: input.id }, label),
+    line,
+    fault,
+    ...below
+  )
 }
 
 function textOf(outcome: Exclude<Outcome, string | undefined>, secondsLeft?: number): string {

@@ -18,13 +18,16 @@ const RANGE = 2 ** 32
 /** From 0 to below `bound`. Draws again beyond the last whole multiple: no modulo bias. */
 export function randomBelow(bound: number, random: Random): number {
   const one = new Uint32Array(1)
-  const limit = RANGE - RANGE % bound
+  const limit = RANGE - (RANGE % bound)
   do random(one)
   while (one[0]! >= limit)
   return one[0]! % bound
 }
 
-/** At least one character of each class. Whole passwords are redrawn, so that all stay equally likely. */
+/**
+ * At least one character of each class. Whole passwords are redrawn, so that all stay equally
+ * likely.
+ */
 export function characters(length: number, classes: readonly Class[], random: Random): string {
   const alphabet = classes.map(name => CLASSES[name]).join('')
   for (;;) {
@@ -39,7 +42,12 @@ export interface Extras {
   readonly hasDigit: boolean
 }
 
-export function passphrase(count: number, words: readonly string[], extras: Extras, random: Random): string {
+export function passphrase(
+  count: number,
+  words: readonly string[],
+  extras: Extras,
+  random: Random
+): string {
   const drawn = Array.from({ length: count }, () => words[randomBelow(words.length, random)]!)
   const change = (to: (word: string) => string): void => {
     const at = randomBelow(count, random)

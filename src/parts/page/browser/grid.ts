@@ -1,6 +1,7 @@
 /**
- * The list as a grid (WAI-ARIA Authoring Practices, "Grid"). All rows of a list of up to 500 are in the document, so
- * that the browser's own search finds them; of a longer list, the rows in sight. All rows must have the same height.
+ * The list as a grid (WAI-ARIA Authoring Practices, "Grid"). All rows of a list of up to 500 are in
+ * the document, so that the browser's own search finds them; of a longer list, the rows in sight.
+ * All rows must have the same height.
  */
 import type { Listed } from './answers.ts'
 import { announce, area, keepFocus } from './dialogs.ts'
@@ -14,10 +15,23 @@ import type { TextName } from './texts.ts'
 const SPARE_ROWS = 6
 export const MAX_WHOLE_ROWS = 500
 
-const HEADERS: readonly TextName[] =
-  ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copyCode', 'copy']
+const HEADERS: readonly TextName[] = [
+  'sistema',
+  'visit',
+  'usuario',
+  'copyUser',
+  'changed',
+  'reveal',
+  'edit',
+  'remove',
+  'copyCode',
+  'copy'
+]
 
-const DELETED_HEADERS: { readonly [name in TextName]?: TextName } = { copy: 'restore', changed: 'deletedAt' }
+const DELETED_HEADERS: { readonly [name in TextName]?: TextName } = {
+  copy: 'restore',
+  changed: 'deletedAt'
+}
 
 interface Place {
   readonly index: number
@@ -50,21 +64,34 @@ export class Grid {
   constructor(options: GridOptions) {
     this.#options = options
     const hint = make('p', { id: 'grid-hint', className: 'unseen' })
-    this.element = make('div', { id: 'grid', className: 'grid', role: 'grid', ariaColCount: String(HEADERS.length) },
-      hint, this.#head, this.#holder)
+    this.element = make(
+      'div',
+      { id: 'grid', className: 'grid', role: 'grid', ariaColCount: String(HEADERS.length) },
+      hint,
+      this.#head,
+      this.#holder
+    )
     this.element.setAttribute('aria-describedby', hint.id)
     this.element.addEventListener('click', event => this.#click(event))
     this.element.addEventListener('keydown', event => this.#key(event))
     this.element.addEventListener('focusin', event => this.#entered(event))
     this.#holder.addEventListener('pointerover', explainCut)
-    addEventListener('scroll', () => { if (!this.#isWhole) this.#soon() }, { passive: true })
+    addEventListener(
+      'scroll',
+      () => {
+        if (!this.#isWhole) this.#soon()
+      },
+      { passive: true }
+    )
     new ResizeObserver(() => {
       this.#rowPx = 0
       this.#soon()
     }).observe(document.body)
   }
 
-  get focused(): Listed | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
+  get focused(): Listed | undefined {
+    return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1]
+  }
 
   /** Rows and focus stay with their entries. */
   show(entries: readonly Listed[], order: Order, isDeleted: boolean, isWhole: boolean): void {
@@ -100,7 +127,9 @@ export class Grid {
   }
 
   /** Focuses the row's name: a button could be pressed twice. */
-  focus(): void { this.#go({ ...this.#place, column: 0 }) }
+  focus(): void {
+    this.#go({ ...this.#place, column: 0 })
+  }
 
   /** False if the entry is not shown. */
   focusOn(id: number): boolean {
@@ -111,7 +140,9 @@ export class Grid {
   }
 
   button(id: number, act: Act): HTMLElement | undefined {
-    return this.#holder.querySelector<HTMLElement>(`[data-id="${id}"] [data-act=${act}]`) ?? undefined
+    return (
+      this.#holder.querySelector<HTMLElement>(`[data-id="${id}"] [data-act=${act}]`) ?? undefined
+    )
   }
 
   #clear(): void {
@@ -121,24 +152,33 @@ export class Grid {
   }
 
   #showHead(order: Order): void {
-    const focused = this.#head.contains(document.activeElement) ? document.activeElement?.id : undefined
+    const focused = this.#head.contains(document.activeElement)
+      ? document.activeElement?.id
+      : undefined
     const cells = HEADERS.map(name => {
       const by = COLUMNS.find(one => one === name)
       if (by === undefined || this.#isDeleted) {
-        const text = say(this.#isDeleted ? DELETED_HEADERS[name] ?? name : name)
+        const text = say(this.#isDeleted ? (DELETED_HEADERS[name] ?? name) : name)
         const label = make('span', { className: by === undefined ? 'unseen' : '' }, text)
         return make('div', { className: name, role: 'columnheader' }, label)
       }
       const isUp = order.isReversed === (by === 'changed')
       const arrow = icon(isUp ? 'up' : 'down')
-      const button = make('button', { type: 'button', id: `sort-${by}`, className: 'sort' }, say(name), arrow)
+      const button = make(
+        'button',
+        { type: 'button', id: `sort-${by}`, className: 'sort' },
+        say(name),
+        arrow
+      )
       button.addEventListener('click', () => this.#options.onSort(by))
       button.classList.toggle('on', order.by === by)
       const direction = isUp ? 'ascending' : 'descending'
       const ariaSort = order.by === by ? direction : 'none'
       return make('div', { className: name, role: 'columnheader', ariaSort }, button)
     })
-    this.#head.replaceChildren(make('div', { className: 'row', role: 'row', ariaRowIndex: '1' }, ...cells))
+    this.#head.replaceChildren(
+      make('div', { className: 'row', role: 'row', ariaRowIndex: '1' }, ...cells)
+    )
     if (focused !== undefined) document.getElementById(focused)?.focus()
   }
 
@@ -163,9 +203,12 @@ export class Grid {
     this.#holder.style.blockSize = `${length * rowPx}px`
     const top = -this.#holder.getBoundingClientRect().top
     const first = this.#isWhole ? 0 : Math.max(0, Math.floor(top / rowPx) - SPARE_ROWS)
-    const last = this.#isWhole ? length - 1
+    const last = this.#isWhole
+      ? length - 1
       : Math.min(length - 1, Math.floor((top + innerHeight) / rowPx) + SPARE_ROWS)
-    const wanted = new Set(Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i))
+    const wanted = new Set(
+      Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i)
+    )
     // The Tab key must find the focused row, even out of sight.
     this.#put([...wanted.add(Math.min(this.#place.index, length - 1))].sort((a, b) => a - b))
     this.#setStop()
@@ -224,7 +267,8 @@ export class Grid {
 
   #entered({ target }: Event): void {
     const at = this.#placeOf(target)
-    if (at === undefined || (at.index === this.#place.index && at.column === this.#place.column)) return
+    if (at === undefined || (at.index === this.#place.index && at.column === this.#place.column))
+      return
     this.#place = at
     this.#setStop()
   }
@@ -233,7 +277,10 @@ export class Grid {
     const row = target instanceof Element ? target.closest<HTMLElement>('#rows .row') : null
     const stop = target instanceof Element ? target.closest<HTMLElement>('[data-stop]') : null
     if (row === null) return undefined
-    return { index: Number(row.ariaRowIndex) - 2, column: stop === null ? 0 : Math.max(0, stopsOf(row).indexOf(stop)) }
+    return {
+      index: Number(row.ariaRowIndex) - 2,
+      column: stop === null ? 0 : Math.max(0, stopsOf(row).indexOf(stop))
+    }
   }
 
   #click({ target }: Event): void {
@@ -248,16 +295,21 @@ export class Grid {
   #key(event: KeyboardEvent): void {
     const { key, target, ctrlKey } = event
     const at = this.#placeOf(target)
-    if (at === undefined || event.altKey || event.metaKey || !(target instanceof HTMLElement)) return
+    if (at === undefined || event.altKey || event.metaKey || !(target instanceof HTMLElement))
+      return
     const last = this.#entries.length - 1
     const page = Math.max(1, Math.floor(innerHeight / (this.#rowPx || 1)) - 2)
     const { index, column } = at
     const end = stopsOf(this.#rowOf(this.#entries[index]!)).length - 1
     const places: { readonly [key: string]: Place } = {
-      ArrowDown: { index: index + 1, column }, ArrowUp: { index: index - 1, column },
-      ArrowRight: { index, column: Math.min(column + 1, end) }, ArrowLeft: { index, column: Math.max(0, column - 1) },
-      PageDown: { index: index + page, column }, PageUp: { index: index - page, column },
-      Home: { index: ctrlKey ? 0 : index, column: 0 }, End: { index: ctrlKey ? last : index, column: end }
+      ArrowDown: { index: index + 1, column },
+      ArrowUp: { index: index - 1, column },
+      ArrowRight: { index, column: Math.min(column + 1, end) },
+      ArrowLeft: { index, column: Math.max(0, column - 1) },
+      PageDown: { index: index + page, column },
+      PageUp: { index: index - page, column },
+      Home: { index: ctrlKey ? 0 : index, column: 0 },
+      End: { index: ctrlKey ? last : index, column: end }
     }
     const to = Object.hasOwn(places, key) ? places[key] : undefined
     if (to !== undefined) {

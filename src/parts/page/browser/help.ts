@@ -6,15 +6,25 @@ import { page, rights } from './state.ts'
 import type { TextName } from './texts.ts'
 
 const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
-  ['/ · Ctrl K', 'keySearch'], ['n', 'create'], ['↑ ↓', 'keyRows'], ['← →', 'keyColumns'],
+  ['/ · Ctrl K', 'keySearch'],
+  ['n', 'create'],
+  ['↑ ↓', 'keyRows'],
+  ['← →', 'keyColumns'],
   ['Enter', 'keyOpen'],
-  ['Ctrl B', 'keyCopyUser'], ['Ctrl C', 'keyCopy'], ['e', 'keyEdit'], ['Delete', 'keyRemove'], ['Ctrl Z', 'keyUndo'],
-  ['Esc', 'keyBack'], ['?', 'keyHelp']
+  ['Ctrl B', 'keyCopyUser'],
+  ['Ctrl C', 'keyCopy'],
+  ['e', 'keyEdit'],
+  ['Delete', 'keyRemove'],
+  ['Ctrl Z', 'keyUndo'],
+  ['Esc', 'keyBack'],
+  ['?', 'keyHelp']
 ]
 const KEY_NAMES: { readonly [key: string]: TextName } = { Enter: 'keyEnter', Delete: 'keyDelete' }
 
 /** Speech input would press single keys by accident. */
-export function usesSingleKeys(): boolean { return recall('keys') !== 'off' }
+export function usesSingleKeys(): boolean {
+  return recall('keys') !== 'off'
+}
 
 export function languageSwitch(): HTMLElement {
   const button = (language: Language, name: string): HTMLElement => {
@@ -29,12 +39,18 @@ export function languageSwitch(): HTMLElement {
     return made
   }
   const [spanish, english] = [button('es', 'Español'), button('en', 'English')]
-  return make('div', { className: 'languages', role: 'group', ariaLabel: say('language') }, spanish, english)
+  return make(
+    'div',
+    { className: 'languages', role: 'group', ariaLabel: say('language') },
+    spanish,
+    english
+  )
 }
 
 /** The other language, as a quiet link. */
 export function languageLink(): HTMLElement {
-  const [other, name] = languageNow() === 'es' ? ['en', 'English'] as const : ['es', 'Español'] as const
+  const [other, name] =
+    languageNow() === 'es' ? (['en', 'English'] as const) : (['es', 'Español'] as const)
   const link = make('button', { type: 'button', className: 'link language', lang: other }, name)
   link.dataset['language'] = other
   link.addEventListener('click', () => {
@@ -50,15 +66,23 @@ export function openHelp(): void {
   if (!rights.isOpen) texts.push('helpSession')
   const box = make('input', { type: 'checkbox', id: 'single-keys', checked: usesSingleKeys() })
   box.addEventListener('change', () => remember('keys', box.checked ? 'on' : 'off'))
-  const keys = KEYS.flatMap(([keys, text]) =>
-    [make('dt', {}, KEY_NAMES[keys] === undefined ? keys : say(KEY_NAMES[keys])), make('dd', {}, say(text))])
+  const keys = KEYS.flatMap(([keys, text]) => [
+    make('dt', {}, KEY_NAMES[keys] === undefined ? keys : say(KEY_NAMES[keys])),
+    make('dd', {}, say(text))
+  ])
   openDialog({
-    id: 'more', title: say('help'), content: [
-      ...rights.isOpen ? [make('p', { className: 'lasting' }, say('open'))] : [],
+    id: 'more',
+    title: say('help'),
+    content: [
+      ...(rights.isOpen ? [make('p', { className: 'lasting' }, say('open'))] : []),
       make('ul', { className: 'help' }, ...texts.map(text => make('li', {}, say(text)))),
-      make('section', { className: 'by-keyboard' }, make('h3', {}, say('keysTitle')),
+      make(
+        'section',
+        { className: 'by-keyboard' },
+        make('h3', {}, say('keysTitle')),
         make('dl', { className: 'keys' }, ...keys),
-        make('label', { className: 'check' }, box, make('span', {}, say('singleKeys'))))
+        make('label', { className: 'check' }, box, make('span', {}, say('singleKeys')))
+      )
     ]
   })
 }

@@ -25,7 +25,9 @@ addEventListener('keydown', event => {
   const isTaken = isControl ? controlKey(event.key.toLowerCase()) : plainKey(event.key)
   if (isTaken) event.preventDefault()
 })
-addEventListener('unhandledrejection', event => { if (event.reason === ENDED) event.preventDefault() })
+addEventListener('unhandledrejection', event => {
+  if (event.reason === ENDED) event.preventDefault()
+})
 api.connect({
   onLoginNeeded: askForLogin,
   onForbidden: operation => {
@@ -45,9 +47,11 @@ catchBack(() => {
 })
 
 let untell = (): void => {}
-addEventListener('offline', () => setTimeout(() => {
-  if (!navigator.onLine && isAtList()) untell = tell(say('offlineTitle'), undefined, true)
-}, LOST_AFTER_MS))
+addEventListener('offline', () =>
+  setTimeout(() => {
+    if (!navigator.onLine && isAtList()) untell = tell(say('offlineTitle'), undefined, true)
+  }, LOST_AFTER_MS)
+)
 addEventListener('online', () => {
   untell()
   if (isAtList()) void loadList()
@@ -55,9 +59,13 @@ addEventListener('online', () => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && screenNow().name === 'list') void loadList()
 })
-setInterval(() => { if (!document.hidden && screenNow().name === 'list') void loadQuietly() }, REFRESH_MS)
+setInterval(() => {
+  if (!document.hidden && screenNow().name === 'list') void loadQuietly()
+}, REFRESH_MS)
 show({ name: 'loading' })
-const served = JSON.parse(document.querySelector<HTMLMetaElement>('[name=served]')!.content) as Served
+const served = JSON.parse(
+  document.querySelector<HTMLMetaElement>('[name=served]')!.content
+) as Served
 rights.serve(served.operations)
 service.hasUsers = served.hasUsers
 void beginFirst()
@@ -96,7 +104,9 @@ function entryInHand(): Listed | undefined {
 }
 
 function buttonInHand(id: number, asked: Act): HTMLElement | undefined {
-  return document.querySelector<HTMLElement>(`#viewer [data-act=${asked}]`) ?? grid.button(id, asked)
+  return (
+    document.querySelector<HTMLElement>(`#viewer [data-act=${asked}]`) ?? grid.button(id, asked)
+  )
 }
 
 function singleKey(key: string): boolean {
@@ -118,7 +128,8 @@ function singleKey(key: string): boolean {
 /** The empty search does not count: it may have the focus at a deletion. */
 function isTyping(): boolean {
   const { activeElement } = document
-  if (activeElement instanceof HTMLInputElement) return activeElement.id !== 'query' || activeElement.value !== ''
+  if (activeElement instanceof HTMLInputElement)
+    return activeElement.id !== 'query' || activeElement.value !== ''
   return activeElement instanceof HTMLTextAreaElement || activeElement instanceof HTMLSelectElement
 }
 
@@ -128,15 +139,27 @@ function startPresses(): void {
     event.preventDefault()
     event.stopImmediatePropagation()
   }
-  addEventListener('keydown', event => { if (event.repeat && event.key === 'Enter') stop(event) }, true)
+  addEventListener(
+    'keydown',
+    event => {
+      if (event.repeat && event.key === 'Enter') stop(event)
+    },
+    true
+  )
   // Weak: the button of a closed dialog leads to what the dialog has shown.
   let clicked: string | WeakRef<Element> | null = null
-  addEventListener('click', event => {
-    const target = event.target as Element
-    // An entry that leaves and returns has a new row.
-    const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
-    const before = clicked instanceof WeakRef ? clicked.deref() : clicked
-    if (event.detail > 1 && under !== before) stop(event)
-    else if (event.detail > 0) clicked = under instanceof Element ? new WeakRef(under) : under // 0 if a key pressed it
-  }, true)
+  addEventListener(
+    'click',
+    event => {
+      const target = event.target as Element
+      // An entry that leaves and returns has a new row.
+      const under =
+        target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
+      const before = clicked instanceof WeakRef ? clicked.deref() : clicked
+      if (event.detail > 1 && under !== before) stop(event)
+      // 0 if a key pressed it
+      else if (event.detail > 0) clicked = under instanceof Element ? new WeakRef(under) : under
+    },
+    true
+  )
 }

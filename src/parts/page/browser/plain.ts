@@ -1,4 +1,7 @@
-/** Makes invisible characters of an entry's text visible, so that they cannot change the text around. */
+/**
+ * Makes invisible characters of an entry's text visible, so that they cannot change the text
+ * around.
+ */
 
 /** Literal text, or the number (`U+…`) of an invisible character. */
 export interface Piece {
@@ -17,7 +20,9 @@ const AFTER_JOINER = /^\p{Extended_Pictographic}/u
 
 /** A name of spaces only shows each space. */
 export function pieces(text: string): readonly Piece[] {
-  return BLANK.test(text) ? [...text].map(one => ({ text: numberOf(one), isName: true })) : unseenIn(text)
+  return BLANK.test(text)
+    ? [...text].map(one => ({ text: numberOf(one), isName: true }))
+    : unseenIn(text)
 }
 
 /** Spaces stay; line breaks stay if `keepsBreaks`. */
@@ -26,7 +31,9 @@ export function unseenIn(text: string, keepsBreaks: boolean = false): readonly P
   let start = 0
   for (const { 0: one, index } of text.matchAll(UNSEEN)) {
     const end = index + one.length
-    const isJoiner = one === '\u200d' && BEFORE_JOINER.test(text.slice(Math.max(0, index - 4), index)) &&
+    const isJoiner =
+      one === '\u200d' &&
+      BEFORE_JOINER.test(text.slice(Math.max(0, index - 4), index)) &&
       AFTER_JOINER.test(text.slice(end, end + 2))
     if (isJoiner) continue
     if (keepsBreaks && (one === '\n' || (one === '\r' && text[index + 1] === '\n'))) continue
@@ -39,15 +46,21 @@ export function unseenIn(text: string, keepsBreaks: boolean = false): readonly P
 }
 
 export function plainText(text: string, length: number = MAX_SHOWN_LENGTH): string {
-  return pieces(shortened(text, length)).map(one => one.isName ? `⟨${one.text}⟩` : one.text).join('')
+  return pieces(shortened(text, length))
+    .map(one => (one.isName ? `⟨${one.text}⟩` : one.text))
+    .join('')
 }
 
-export function briefName(text: string): string { return plainText(text, MAX_BRIEF_LENGTH) }
+export function briefName(text: string): string {
+  return plainText(text, MAX_BRIEF_LENGTH)
+}
 
 /** Adds full stops between them. */
 export function sentences(...all: readonly string[]): string {
   const said = all.filter(one => one !== '')
-  return said.map((one, i) => i < said.length - 1 && !/[.!?…]$/.test(one) ? `${one}.` : one).join(' ')
+  return said
+    .map((one, i) => (i < said.length - 1 && !/[.!?…]$/.test(one) ? `${one}.` : one))
+    .join(' ')
 }
 
 /** Never splits what is seen as one character. */
@@ -57,7 +70,9 @@ export function shortened(text: string, length: number = MAX_SHOWN_LENGTH): stri
   return `${text.slice(0, segments.containing(length)?.index ?? length)}…`
 }
 
-export function linesIn(text: string): number { return text.split('\n').length }
+export function linesIn(text: string): number {
+  return text.split('\n').length
+}
 
 export function numberOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
@@ -72,11 +87,16 @@ export function webAddress(text: string): URL | undefined {
 /** Letters that look like Latin ones. */
 const ALIKE = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u
 
-/** As it was typed, and not in Punycode, unless it could be taken for another host. Undefined if `webAddress` is. */
+/**
+ * As it was typed, and not in Punycode, unless it could be taken for another host. Undefined if
+ * `webAddress` is.
+ */
 export function hostIn(text: string): string | undefined {
   const host = webAddress(text)?.host
   const typed = /^https?:\/\/([^/?#\\]+)/i.exec(text)?.[1]?.toLowerCase() ?? ''
   const isMixed = ALIKE.test(typed) && /\p{Script=Latin}/u.test(typed)
   if (host === undefined || isMixed || /^[\0-\x7f]*$/.test(typed)) return host
-  return URL.canParse(`https://${typed}`) && new URL(`https://${typed}`).host === host ? typed : host
+  return URL.canParse(`https://${typed}`) && new URL(`https://${typed}`).host === host
+    ? typed
+    : host
 }

@@ -11,7 +11,15 @@ import { explain, languageNow, number, say, sayCount } from './language.ts'
 import { briefName, plainText } from './plain.ts'
 import { beginSession, loginCard } from './session.ts'
 import {
-  deleted, entries, entriesNow, isAtList, rights, screenNow, show, startPage, type Screen
+  deleted,
+  entries,
+  entriesNow,
+  isAtList,
+  rights,
+  screenNow,
+  show,
+  startPage,
+  type Screen
 } from './state.ts'
 import type { TextName } from './texts.ts'
 
@@ -25,10 +33,16 @@ export const bar: Bar = new Bar({ onSearch: search, onKey: searchKey })
 const main = make('main')
 const count = make('p', { id: 'count' })
 const body = make('div', { className: 'body' })
-const refresh = Object.assign(iconButton('renew', '', () => void loadList(true)), { id: 'refresh' })
+const refresh = Object.assign(
+  iconButton('renew', '', () => void loadList(true)),
+  { id: 'refresh' }
+)
 const filterPlace = make('span', { className: 'filter-place' })
 let filterMadeFor = ''
-const restoreAll = Object.assign(textButton('link', '', () => void restoreShown()), { id: 'restore-all' })
+const restoreAll = Object.assign(
+  textButton('link', '', () => void restoreShown()),
+  { id: 'restore-all' }
+)
 let shown: Screen | undefined
 let stopCount = (): void => {}
 let spokenTimer: ReturnType<typeof setTimeout> | undefined
@@ -39,10 +53,16 @@ export function startScreen(): void {
   entries.sort({ by, isReversed: order.startsWith('-') })
   document.body.prepend(bar.element, main)
   startPage({
-    draw, renew, focus, focusOn, keep,
+    draw,
+    renew,
+    focus,
+    focusOn,
+    keep,
     toTop: () => grid.toTop(),
     clearSearch: (isForGood?: boolean) => bar.clearSearch(isForGood),
-    setLoading: (isLoading: boolean) => { refresh.ariaBusy = isLoading ? 'true' : null }
+    setLoading: (isLoading: boolean) => {
+      refresh.ariaBusy = isLoading ? 'true' : null
+    }
   })
 }
 
@@ -50,7 +70,10 @@ function focus(): void {
   if (isModal()) return keepFocus()
   if (isAtList() && entriesNow().shown.length > 0) return grid.focus()
   const parts = [main, bar.element]
-  parts.flatMap(part => [...part.querySelectorAll<HTMLElement>('input, button')]).find(isThere)?.focus()
+  parts
+    .flatMap(part => [...part.querySelectorAll<HTMLElement>('input, button')])
+    .find(isThere)
+    ?.focus()
 }
 
 function focusOn(id: number): void {
@@ -76,7 +99,7 @@ function draw(): void {
     shown = screen
     main.className = `at-${screen.name}`
     const print = make('p', { className: 'print' }, say('noPrint'))
-    main.replaceChildren(print, ...isAtList() ? lastingNotes() : [], ...contentOf(screen))
+    main.replaceChildren(print, ...(isAtList() ? lastingNotes() : []), ...contentOf(screen))
   }
   if (isAtList()) drawList(screen.name === 'deleted')
 }
@@ -105,18 +128,29 @@ function summary(isDeleted: boolean): HTMLElement {
     const back = Object.assign(iconButton('back', say('backToList'), toggleDeleted), { id: 'back' })
     return make('div', { className: 'summary' }, back, count, restoreAll, refresh)
   }
-  const order = chooser('order', 'sort', COLUMNS.map(by => [by, say(`by_${by}`)] as const), entries.order.by,
-    by => sort(by as Column, false))
+  const order = chooser(
+    'order',
+    'sort',
+    COLUMNS.map(by => [by, say(`by_${by}`)] as const),
+    entries.order.by,
+    by => sort(by as Column, false)
+  )
   return make('div', { className: 'summary' }, count, filterPlace, order, refresh)
 }
 
 /** A quiet select; in a narrow window, its icon alone. */
 function chooser(
-  id: string, drawing: string, all: readonly (readonly [value: string, text: string])[], chosen: string,
+  id: string,
+  drawing: string,
+  all: readonly (readonly [value: string, text: string])[],
+  chosen: string,
   onChoice: (value: string) => void
 ): HTMLElement {
-  const select = make('select', { id, ariaLabel: say(id as 'order' | 'filter') },
-    ...all.map(([value, text]) => make('option', { value, selected: value === chosen }, text)))
+  const select = make(
+    'select',
+    { id, ariaLabel: say(id as 'order' | 'filter') },
+    ...all.map(([value, text]) => make('option', { value, selected: value === chosen }, text))
+  )
   select.addEventListener('change', () => onChoice(select.value))
   return make('span', { className: `by ${id}` }, icon(drawing), select, icon('down'))
 }
@@ -134,7 +168,9 @@ function drawFilter(): void {
   const chosen = valueOf(kept)
   const names = Object.keys(FILTERS) as (keyof typeof FILTERS)[]
   const all = [
-    ...names.map(by => [by, offers[by]] as const).filter(([by, count]) => count > 0 || by === chosen)
+    ...names
+      .map(by => [by, offers[by]] as const)
+      .filter(([by, count]) => count > 0 || by === chosen)
       .map(([by, count]) => [by, say(`filter_${by}`, { count: number(count) })] as const),
     ...offers.groups.map(name => [GROUP + name, plainText(name)] as const)
   ]
@@ -144,7 +180,12 @@ function drawFilter(): void {
   if (all.length === 0) return filterPlace.replaceChildren()
   const own = chooser('filter', 'filter', [['', say('filter_none')], ...all], chosen, value => {
     if (value === '') keep()
-    else keep(value.startsWith(GROUP) ? { group: value.slice(GROUP.length) } : { by: value as keyof typeof FILTERS })
+    else
+      keep(
+        value.startsWith(GROUP)
+          ? { group: value.slice(GROUP.length) }
+          : { by: value as keyof typeof FILTERS }
+      )
   })
   own.classList.toggle('on', kept !== undefined)
   const hadFocus = filterPlace.contains(document.activeElement)
@@ -167,14 +208,15 @@ function drawList(isDeleted: boolean): void {
   main.classList.toggle('empty', total === 0 && !isDeleted)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
   grid.show(shown, order, isDeleted, total <= MAX_WHOLE_ROWS)
-  const blank = (): HTMLElement => total === 0 ? emptyCard(isDeleted) : noHitCard()
+  const blank = (): HTMLElement => (total === 0 ? emptyCard(isDeleted) : noHitCard())
   if (!hasHits) {
     const hadFocus = body.contains(document.activeElement)
-    body.replaceChildren(...rights.may('listEntries') ? [blank()] : [])
+    body.replaceChildren(...(rights.may('listEntries') ? [blank()] : []))
     if (hadFocus) focus()
   }
   const isAll = shown.length === total
-  const text = isAll ? sayCount(total, 'countOne', 'countAll')
+  const text = isAll
+    ? sayCount(total, 'countOne', 'countAll')
     : say('countSome', { some: number(shown.length), count: number(total) })
   const brief = isAll ? number(total) : `${number(shown.length)} / ${number(total)}`
   count.textContent = isDeleted ? `${say('showDeleted')}: ${brief}` : text
@@ -186,7 +228,8 @@ function drawList(isDeleted: boolean): void {
 function emptyCard(isDeleted: boolean): HTMLElement {
   if (isDeleted) return card('blank', 'bin', say('noDeleted'), [])
   const open = rights.isOpen ? [say('open')] : []
-  if (!rights.may('createPassword')) return card('blank', 'key', say('emptyTitle'), [...open, say('emptyOnly')])
+  if (!rights.may('createPassword'))
+    return card('blank', 'key', say('emptyTitle'), [...open, say('emptyOnly')])
   const moving = make('span', {}, say('moving'), ' ', make('code', {}, 'admin import FILE'))
   const button = Object.assign(textButton('main', say('emptyAction'), create), { id: 'create' })
   return card('blank', 'key', say('emptyTitle'), [...open, moving], button)
@@ -195,7 +238,13 @@ function emptyCard(isDeleted: boolean): HTMLElement {
 function noHitCard(): HTMLElement {
   const { kept, query } = entriesNow()
   if (kept !== undefined && query === '') {
-    return card('blank', 'check', say('noneLeft'), [], textButton('second', say('filter_none'), () => keep()))
+    return card(
+      'blank',
+      'check',
+      say('noneLeft'),
+      [],
+      textButton('second', say('filter_none'), () => keep())
+    )
   }
   const clear = textButton('second', say('noHitAction'), () => {
     bar.clearSearch()
@@ -207,7 +256,9 @@ function noHitCard(): HTMLElement {
 }
 
 function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HTMLElement {
-  const button = textButton('main', say('retry'), () => { if (button.ariaDisabled !== 'true') retry() })
+  const button = textButton('main', say('retry'), () => {
+    if (button.ariaDisabled !== 'true') retry()
+  })
   const [title, text] = explain(refusal)
   const sentence = make('span', {}, text)
   const alert = card('notice', isWait(refusal) ? 'clock' : 'unlinked', title, [sentence], button)
@@ -222,14 +273,26 @@ function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HT
 }
 
 function card(
-  id: string, drawing: string, title: string, texts: readonly (string | HTMLElement)[],
+  id: string,
+  drawing: string,
+  title: string,
+  texts: readonly (string | HTMLElement)[],
   ...buttons: readonly HTMLElement[]
 ): HTMLElement {
-  return make('section', { id, className: 'blank' }, make('span', { className: 'badge-tile' }, icon(drawing)),
-    make('h2', {}, title), ...texts.map(text => make('p', {}, text)), ...buttons)
+  return make(
+    'section',
+    { id, className: 'blank' },
+    make('span', { className: 'badge-tile' }, icon(drawing)),
+    make('h2', {}, title),
+    ...texts.map(text => make('p', {}, text)),
+    ...buttons
+  )
 }
 
-function sort(by: Column, isReversed: boolean = entries.order.by === by && !entries.order.isReversed): void {
+function sort(
+  by: Column,
+  isReversed: boolean = entries.order.by === by && !entries.order.isReversed
+): void {
   entries.sort({ by, isReversed })
   remember('order', `${isReversed ? '-' : ''}${by}`)
   show()

@@ -1,4 +1,7 @@
-/** Login, logout, the idle lock, and the end of a session. Typed text outlives the session, for the same person. */
+/**
+ * Login, logout, the idle lock, and the end of a session. Typed text outlives the session, for the
+ * same person.
+ */
 import { loadList, resume, stopActs } from './acts.ts'
 import type { Answer, User } from './answers.ts'
 import { announce, clearMessages, closeAll, isModal, showCount, tell } from './dialogs.ts'
@@ -12,7 +15,7 @@ import { api, deleted, entries, page, rights, screenNow, service, show } from '.
 import type { TextName } from './texts.ts'
 
 /** `email` is undefined if there is no login. */
-let kept: { readonly draft: Draft, readonly email: string | undefined } | undefined
+let kept: { readonly draft: Draft; readonly email: string | undefined } | undefined
 
 export function startSession(): void {
   for (const input of INPUTS) addEventListener(input, noteInput, { passive: true, capture: true })
@@ -22,7 +25,9 @@ export function startSession(): void {
   })
   // Hiding the page (another tab, a locked phone) does not end the session.
   addEventListener('pagehide', leave)
-  addEventListener('pageshow', event => { if (event.persisted) beginSession() })
+  addEventListener('pageshow', event => {
+    if (event.persisted) beginSession()
+  })
 }
 
 export function beginSession(): void {
@@ -39,7 +44,9 @@ export async function beginFirst(): Promise<void> {
   await enter(answer.value)
 }
 
-export function askForLogin(): void { endSession(api.user === undefined ? 'loginNote' : 'ended') }
+export function askForLogin(): void {
+  endSession(api.user === undefined ? 'loginNote' : 'ended')
+}
 
 export function endSession(note: TextName): void {
   keep()
@@ -60,23 +67,38 @@ export async function logOut(note: TextName = 'loggedOut'): Promise<void> {
 
 export function loginCard(note: TextName): HTMLElement {
   const email = make('input', {
-    id: 'email', inputMode: 'email', autocapitalize: 'off', spellcheck: false, autocomplete: 'username'
+    id: 'email',
+    inputMode: 'email',
+    autocapitalize: 'off',
+    spellcheck: false,
+    autocomplete: 'username'
   })
   const secret = typedSecret('secret', 'current-password')
   const code = make('input', { id: 'code', inputMode: 'numeric', autocomplete: 'one-time-code' })
   const button = make('button', { className: 'main wide' }, say('login'))
-  const form = new Form([
-    { name: 'email', label: say('email'), input: email, isRequired: true },
-    { name: 'password', label: say('password'), ...secret, isRequired: true },
-    { name: 'code', label: say('loginCode'), input: code }
-  ], button, () => logIn(() => api.login(email.value, secret.input.value, code.value.replace(/\s/g, ''))))
+  const form = new Form(
+    [
+      { name: 'email', label: say('email'), input: email, isRequired: true },
+      { name: 'password', label: say('password'), ...secret, isRequired: true },
+      { name: 'code', label: say('loginCode'), input: code }
+    ],
+    button,
+    () => logIn(() => api.login(email.value, secret.input.value, code.value.replace(/\s/g, '')))
+  )
   form.element.append(button)
   const title = make('h2', { id: 'login-title' }, say('loginTitle'))
   const command = make('code', {}, 'admin user add EMAIL')
   const noUsers = make('p', { id: 'no-users', className: 'alert' }, say('noUsers'), ' ', command)
-  const card = make('section', { id: 'login', className: 'login' }, title,
-    make('p', { id: 'login-note', className: 'hint' }, say(note)), ...service.hasUsers ? [] : [noUsers], form.element,
-    ...rights.hasProxyLogin ? [companyLogin()] : [], languageLink())
+  const card = make(
+    'section',
+    { id: 'login', className: 'login' },
+    title,
+    make('p', { id: 'login-note', className: 'hint' }, say(note)),
+    ...(service.hasUsers ? [] : [noUsers]),
+    form.element,
+    ...(rights.hasProxyLogin ? [companyLogin()] : []),
+    languageLink()
+  )
   card.setAttribute('aria-labelledby', title.id)
   return card
 }
@@ -84,7 +106,9 @@ export function loginCard(note: TextName): HTMLElement {
 function companyLogin(): HTMLElement {
   const button = textButton('second wide', say('proxyLogin'), async () => {
     button.ariaBusy = 'true'
-    const outcome = await logIn(() => api.proxyLogin()).finally(() => { button.ariaBusy = null })
+    const outcome = await logIn(() => api.proxyLogin()).finally(() => {
+      button.ariaBusy = null
+    })
     if (outcome !== undefined) tell(say('proxyRefused'))
   })
   return Object.assign(button, { id: 'proxy-login' })
@@ -155,7 +179,15 @@ const IDLE_MINUTES = 10
 const COUNTED_SECONDS = 60
 /** Seconds left when the count is read out: each second would be too much. */
 const ANNOUNCED_SECONDS = [60, 20]
-const INPUTS = ['pointerdown', 'pointermove', 'wheel', 'touchmove', 'keydown', 'input', 'scroll'] as const
+const INPUTS = [
+  'pointerdown',
+  'pointermove',
+  'wheel',
+  'touchmove',
+  'keydown',
+  'input',
+  'scroll'
+] as const
 
 /** The wall clock runs while the machine sleeps; nobody can set the steady clock back. */
 const clocks = (): readonly number[] => [Date.now(), performance.now()]

@@ -2,7 +2,16 @@
 import type { Listed } from './answers.ts'
 import { icon, iconButton, make, setIcon } from './dom.ts'
 import { age, moment, number, say, sayCount } from './language.ts'
-import { hostIn, linesIn, numberOf, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
+import {
+  hostIn,
+  linesIn,
+  numberOf,
+  pieces,
+  plainText,
+  shortened,
+  unseenIn,
+  webAddress
+} from './plain.ts'
 import { rights } from './state.ts'
 import type { TextName } from './texts.ts'
 
@@ -11,7 +20,10 @@ const MAX_MARKED_LENGTH = 2_000
 const HUES = 8
 
 const KINDS = {
-  digit: /^(?:\p{Nd}\p{M}*)+/u, space: /^ /, odd: /^\p{Zs}/u, break: /^\r?\n/,
+  digit: /^(?:\p{Nd}\p{M}*)+/u,
+  space: /^ /,
+  odd: /^\p{Zs}/u,
+  break: /^\r?\n/,
   symbol: /^(?:[^\p{L}\p{M}\p{Nd}\p{Zs}\r\n]\p{M}*)+/u
 } as const
 
@@ -25,7 +37,8 @@ function userName(text: string): HTMLElement {
 export function nameOf(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
   const url = webAddress(text)
-  const path = url === undefined ? '' : decoded(url.pathname + url.search + url.hash).replace(/^\/$/, '')
+  const path =
+    url === undefined ? '' : decoded(url.pathname + url.search + url.hash).replace(/^\/$/, '')
   append(element, shortened(hostIn(text) ?? text))
   if (path !== '') element.append(make('span', { className: 'path' }))
   if (path !== '') append(element.lastElementChild!, shortened(path))
@@ -34,7 +47,8 @@ export function nameOf(text: string): HTMLElement {
 
 export function longText(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
-  for (const piece of unseenIn(text, true)) element.append(piece.isName ? spanOf('unseeable', piece.text) : piece.text)
+  for (const piece of unseenIn(text, true))
+    element.append(piece.isName ? spanOf('unseeable', piece.text) : piece.text)
   return element
 }
 
@@ -43,7 +57,7 @@ export function tileOf(sistema: string): HTMLElement {
   const tile = make('span', { className: 'tile', ariaHidden: 'true' })
   tile.textContent = /[\p{L}\p{N}]/u.exec(text)?.[0].toUpperCase() ?? '·'
   const sum = [...text.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0)
-  tile.style.setProperty('--hue', String(sum % HUES * 360 / HUES))
+  tile.style.setProperty('--hue', String(((sum % HUES) * 360) / HUES))
   return tile
 }
 
@@ -52,24 +66,42 @@ export function linkTo(text: string): HTMLAnchorElement | undefined {
   const url = webAddress(text)
   if (url === undefined) return undefined
   const label = say('visitOf', { name: plainText(text) })
-  return make('a', {
-    className: 'icon', href: url.href, target: '_blank', rel: 'noopener noreferrer', referrerPolicy: 'no-referrer',
-    ariaLabel: label, title: say('visit')
-  }, icon('visit'))
+  return make(
+    'a',
+    {
+      className: 'icon',
+      href: url.href,
+      target: '_blank',
+      rel: 'noopener noreferrer',
+      referrerPolicy: 'no-referrer',
+      ariaLabel: label,
+      title: say('visit')
+    },
+    icon('visit')
+  )
 }
 
-/** Marks digits and symbols (0 and O look alike), spaces, and letters of another script among Latin letters. */
+/**
+ * Marks digits and symbols (0 and O look alike), spaces, and letters of another script among Latin
+ * letters.
+ */
 function showSecret(element: Element, text: string): void {
   const head = text.slice(0, MAX_MARKED_LENGTH).replace(/[\ud800-\udbff]$/, '')
   element.replaceChildren()
   const isLatin = /\p{Script=Latin}/u.test(head)
-  const letters = isLatin ? { foreign: /^(?!\p{Script=Latin})\p{L}\p{M}*/u, plain: /^(?:\p{Script=Latin}|\p{M})+/u }
+  const letters = isLatin
+    ? { foreign: /^(?!\p{Script=Latin})\p{L}\p{M}*/u, plain: /^(?:\p{Script=Latin}|\p{M})+/u }
     : { plain: /^[\p{L}\p{M}]+/u }
   const runs = Object.entries({ ...KINDS, ...letters })
   for (const piece of unseenIn(head, true)) {
-    if (piece.isName) { element.append(spanOf('unseeable', piece.text)); continue }
+    if (piece.isName) {
+      element.append(spanOf('unseeable', piece.text))
+      continue
+    }
     for (let left = piece.text; left !== '';) {
-      const found = runs.map(([kind, run]) => [kind, run.exec(left)?.[0] ?? ''] as const).find(([, run]) => run !== '')
+      const found = runs
+        .map(([kind, run]) => [kind, run.exec(left)?.[0] ?? ''] as const)
+        .find(([, run]) => run !== '')
       const [kind, run] = found ?? ['plain', String.fromCodePoint(left.codePointAt(0)!)]
       if (kind === 'plain' || kind === 'break') element.append(run)
       else if (kind === 'odd') element.append(spanOf('unseeable', numberOf(run)))
@@ -88,17 +120,20 @@ function decoded(path: string): string {
   }
 }
 
-function spanOf(kind: string, text: string): HTMLElement { return make('span', { className: kind }, text) }
+function spanOf(kind: string, text: string): HTMLElement {
+  return make('span', { className: kind }, text)
+}
 
 function append(element: Element, text: string): void {
-  for (const { text: piece, isName } of pieces(text)) element.append(isName ? spanOf('unseeable', piece) : piece)
+  for (const { text: piece, isName } of pieces(text))
+    element.append(isName ? spanOf('unseeable', piece) : piece)
 }
 
 const REVEALED_MS = 60_000
 
 /**
- * Sends the element the event `hide` when the time of a secret is over. The timer does not hold the element: what a
- * closed dialog has shown goes with it.
+ * Sends the element the event `hide` when the time of a secret is over. The timer does not hold the
+ * element: what a closed dialog has shown goes with it.
  */
 export function hideLater(element: HTMLElement): ReturnType<typeof setTimeout> {
   const own = new WeakRef(element)
@@ -108,8 +143,12 @@ export function hideLater(element: HTMLElement): ReturnType<typeof setTimeout> {
 const DOTS = '•'.repeat(8)
 
 /** A password that a person types to the service itself, with an eye. */
-export function typedSecret(id: string, autocomplete: 'current-password' | 'new-password'): {
-  readonly input: HTMLInputElement, readonly beside: readonly [HTMLButtonElement]
+export function typedSecret(
+  id: string,
+  autocomplete: 'current-password' | 'new-password'
+): {
+  readonly input: HTMLInputElement
+  readonly beside: readonly [HTMLButtonElement]
 } {
   const input = make('input', { id, type: 'password', autocomplete })
   const eye = iconButton('eye', '', () => show(input.type === 'password'))
@@ -141,8 +180,13 @@ interface SecretOptions {
   read(): string | Promise<string | undefined>
 }
 
-export function createSecret({ isNotes = false, read }: SecretOptions, button?: HTMLButtonElement): Secret {
-  const labels = isNotes ? ['revealNotes', 'hideNotes'] as const : ['revealThis', 'hideThis'] as const
+export function createSecret(
+  { isNotes = false, read }: SecretOptions,
+  button?: HTMLButtonElement
+): Secret {
+  const labels = isNotes
+    ? (['revealNotes', 'hideNotes'] as const)
+    : (['revealThis', 'hideThis'] as const)
   const toggle = button ?? iconButton('eye', '')
   const isText = button !== undefined
   const code = make('span', { className: 'code', dir: 'ltr' })
@@ -182,16 +226,42 @@ export function createSecret({ isNotes = false, read }: SecretOptions, button?: 
   return { text, button: toggle, show }
 }
 
-export type Act = 'view' | 'reveal' | 'copy' | 'copyNotes' | 'copyCode' | 'copyUser' | 'edit' | 'remove' | 'restore' |
-  'keepReused' | 'keepExposed'
+export type Act =
+  | 'view'
+  | 'reveal'
+  | 'copy'
+  | 'copyNotes'
+  | 'copyCode'
+  | 'copyUser'
+  | 'edit'
+  | 'remove'
+  | 'restore'
+  | 'keepReused'
+  | 'keepExposed'
 
 const ICONS = {
-  view: 'eye', reveal: 'eye', copy: 'copy', copyCode: 'clock', copyUser: 'copy-user', edit: 'edit', remove: 'delete',
+  view: 'eye',
+  reveal: 'eye',
+  copy: 'copy',
+  copyCode: 'clock',
+  copyUser: 'copy-user',
+  edit: 'edit',
+  remove: 'delete',
   restore: 'restore'
 } as const
 
 export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
-  const { sistema, usuario, url, changed, reused = 0, exposed = 0, hasCode, deleted, deletedBy } = entry
+  const {
+    sistema,
+    usuario,
+    url,
+    changed,
+    reused = 0,
+    exposed = 0,
+    hasCode,
+    deleted,
+    deletedBy
+  } = entry
   const name = plainText(hostIn(sistema) ?? sistema)
   const cell = (className: string, ...content: readonly (Node | string)[]): HTMLElement =>
     make('div', { className, role: 'gridcell' }, ...content)
@@ -210,28 +280,58 @@ export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
   }
   const link = isDeleted ? undefined : linkTo(webAddress(sistema) === undefined ? url : sistema)
   const time = isDeleted ? deleted : changed
-  const since = make('span', { className: 'since', title: time === undefined ? '' : moment(time) },
-    age(time, isDeleted), ...deletedBy === undefined ? [] : [` · ${plainText(deletedBy)}`])
-  const badge = (act: 'keepReused' | 'keepExposed', drawing: string, text: string, count: number): HTMLElement => {
-    const made = make('button', { type: 'button', className: `badge ${act}`, ariaLabel: text, title: text },
-      icon(drawing), make('span', { className: 'long' }, text), make('span', { className: 'short' }, number(count)))
+  const since = make(
+    'span',
+    { className: 'since', title: time === undefined ? '' : moment(time) },
+    age(time, isDeleted),
+    ...(deletedBy === undefined ? [] : [` · ${plainText(deletedBy)}`])
+  )
+  const badge = (
+    act: 'keepReused' | 'keepExposed',
+    drawing: string,
+    text: string,
+    count: number
+  ): HTMLElement => {
+    const made = make(
+      'button',
+      { type: 'button', className: `badge ${act}`, ariaLabel: text, title: text },
+      icon(drawing),
+      make('span', { className: 'long' }, text),
+      make('span', { className: 'short' }, number(count))
+    )
     made.dataset['act'] = act
     return stop(made)
   }
-  const badges = isDeleted ? [] : [
-    ...exposed > 0 ? [badge('keepExposed', 'known', sayCount(exposed, 'exposedOne', 'exposed'), exposed)] : [],
-    ...reused > 0 ? [badge('keepReused', 'same', sayCount(reused, 'reusedOne', 'reused'), reused)] : []
-  ]
-  const may = (operation: Parameters<typeof rights.may>[0]): boolean => !isDeleted && rights.may(operation)
-  const row = make('div', { className: 'row', role: 'row' },
+  const badges = isDeleted
+    ? []
+    : [
+        ...(exposed > 0
+          ? [badge('keepExposed', 'known', sayCount(exposed, 'exposedOne', 'exposed'), exposed)]
+          : []),
+        ...(reused > 0
+          ? [badge('keepReused', 'same', sayCount(reused, 'reusedOne', 'reused'), reused)]
+          : [])
+      ]
+  const may = (operation: Parameters<typeof rights.may>[0]): boolean =>
+    !isDeleted && rights.may(operation)
+  const row = make(
+    'div',
+    { className: 'row', role: 'row' },
     make('div', { className: 'system', role: 'rowheader' }, tileOf(sistema), nameOf(sistema)),
-    cell('visit', ...link === undefined ? [] : [stop(link)]),
+    cell('visit', ...(link === undefined ? [] : [stop(link)])),
     place('user-place', stop(cell('user', userName(usuario))), button('copyUser', !isDeleted)),
     stop(cell('changed', since, ...badges)),
-    place('acts', button('reveal', may('getPassword')), button('edit', may('updatePassword')),
-      button('remove', may('deletePassword'))),
+    place(
+      'acts',
+      button('reveal', may('getPassword')),
+      button('edit', may('updatePassword')),
+      button('remove', may('deletePassword'))
+    ),
     button('copyCode', hasCode && may('oneTimeCode')),
-    isDeleted ? button('restore', rights.may('restorePassword')) : button('copy', may('getPassword')))
+    isDeleted
+      ? button('restore', rights.may('restorePassword'))
+      : button('copy', may('getPassword'))
+  )
   row.dataset['id'] = String(entry.id)
   stop(row.firstElementChild as HTMLElement)
   return row

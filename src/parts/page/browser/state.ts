@@ -1,4 +1,7 @@
-/** What the page knows and shows, forgotten when a session ends. After each change `show` must be called. */
+/**
+ * What the page knows and shows, forgotten when a session ends. After each change `show` must be
+ * called.
+ */
 import { Rights, type Refusal } from './answers.ts'
 import { Api } from './api.ts'
 import { Entries, type Filter } from './entries.ts'
@@ -6,11 +9,11 @@ import type { TextName } from './texts.ts'
 
 export type Screen =
   | { readonly name: 'loading' }
-  | { readonly name: 'login', readonly note: TextName }
+  | { readonly name: 'login'; readonly note: TextName }
   | { readonly name: 'locked' }
   | { readonly name: 'list' }
   | { readonly name: 'deleted' }
-  | { readonly name: 'failed', readonly refusal: Refusal, retry(): void }
+  | { readonly name: 'failed'; readonly refusal: Refusal; retry(): void }
 
 export const api: Api = new Api()
 export const rights: Rights = new Rights()
@@ -39,13 +42,21 @@ interface Page {
 /** What `screen.ts` shows: set at the start, since an import would be circular. */
 export let page: Page
 
-export function startPage(own: Page): void { page = own }
+export function startPage(own: Page): void {
+  page = own
+}
 
-export function screenNow(): Screen { return current }
+export function screenNow(): Screen {
+  return current
+}
 
-export function entriesNow(): Entries { return current.name === 'deleted' ? deleted : entries }
+export function entriesNow(): Entries {
+  return current.name === 'deleted' ? deleted : entries
+}
 
-export function isAtList(): boolean { return current.name === 'list' || current.name === 'deleted' }
+export function isAtList(): boolean {
+  return current.name === 'list' || current.name === 'deleted'
+}
 
 /** Without a screen, draws the shown screen again. */
 export function show(screen: Screen = current): void {

@@ -1,4 +1,7 @@
-/** The history of an entry, who knows its password, and the choice between two versions in a conflict. */
+/**
+ * The history of an entry, who knows its password, and the choice between two versions in a
+ * conflict.
+ */
 import type { Change, EntryFields, Knower, Stored } from './answers.ts'
 import { copySecret } from './copying.ts'
 import { openDialog, tell } from './dialogs.ts'
@@ -12,7 +15,10 @@ type Name = keyof EntryFields
 
 const FIELDS: readonly Name[] = ['sistema', 'usuario', 'password', 'url', 'notas', 'grupo']
 
-/** Who changed what and when, asked for when it is opened; each former value only when it is asked for. */
+/**
+ * Who changed what and when, asked for when it is opened; each former value only when it is asked
+ * for.
+ */
 export function historyOf(id: number): HTMLElement {
   const list = make('ol')
   const details = make('details', { id: 'history' }, make('summary', {}, say('history')), list)
@@ -21,8 +27,11 @@ export function historyOf(id: number): HTMLElement {
     list.replaceChildren(make('li', {}, say('loading')))
     const answer = await api.history(id)
     if (!details.open || !details.isConnected) return
-    list.replaceChildren(...answer.ok ? answer.value.map(change => itemOf(id, change))
-      : [make('li', {}, explained(answer))])
+    list.replaceChildren(
+      ...(answer.ok
+        ? answer.value.map(change => itemOf(id, change))
+        : [make('li', {}, explained(answer))])
+    )
   })
   return details
 }
@@ -36,17 +45,33 @@ function valueOf(name: Name, text: string): readonly HTMLElement[] {
 
 function itemOf(id: number, { version, time, by, change, fields }: Change): HTMLElement {
   const facts = [say(`history_${change}`), plainText(by ?? '')].filter(text => text !== '')
-  const head = make('p', {}, make('span', { title: moment(time) }, age(time, true)), ` · ${facts.join(' · ')}`)
+  const head = make(
+    'p',
+    {},
+    make('span', { title: moment(time) }, age(time, true)),
+    ` · ${facts.join(' · ')}`
+  )
   const labelOf = (name: Name | 'otp'): string => say(name === 'otp' ? 'oneTimeKey' : name)
   const mayAsk = rights.may('formerPassword')
-  return make('li', {}, head, ...fields.map(name => make('p', { className: 'line' }, labelOf(name),
-    ...name === 'otp' || !mayAsk ? [] : formerOf(id, version, name))))
+  return make(
+    'li',
+    {},
+    head,
+    ...fields.map(name =>
+      make(
+        'p',
+        { className: 'line' },
+        labelOf(name),
+        ...(name === 'otp' || !mayAsk ? [] : formerOf(id, version, name))
+      )
+    )
+  )
 }
 
 function formerOf(id: number, version: number, name: Name): readonly HTMLElement[] {
   const read = async (): Promise<string | undefined> => {
     const answer = await api.former(id, version)
-    return answer.ok ? answer.value[name] ?? '' : void tell(explained(answer)) as undefined
+    return answer.ok ? (answer.value[name] ?? '') : (void tell(explained(answer)) as undefined)
   }
   const { text, button } = createSecret({ isNotes: name !== 'password', read })
   const copyIt = iconButton('copy', say('copyFormer'), () => void copySecret(read(), copyIt))
@@ -65,16 +90,22 @@ export function knowersOf(id: number, isExposed: boolean): HTMLElement {
     if (!details.open || !details.isConnected) return
     if (!answer.ok) return list.replaceChildren(make('li', {}, explained(answer)))
     const { knows, unrecordedBefore } = answer.value
-    const notes = unrecordedBefore === undefined ? [] : [say('unrecorded', { time: moment(unrecordedBefore) })]
+    const notes =
+      unrecordedBefore === undefined ? [] : [say('unrecorded', { time: moment(unrecordedBefore) })]
     if (knows.length === 0) notes.unshift(say('knownByNobody'))
-    list.replaceChildren(...knows.map(knowerOf), ...notes.map(text => make('li', { className: 'hint' }, text)))
+    list.replaceChildren(
+      ...knows.map(knowerOf),
+      ...notes.map(text => make('li', { className: 'hint' }, text))
+    )
   })
   details.open = isExposed
   return details
 }
 
 function knowerOf({ user, operator, how, removed }: Knower): HTMLElement {
-  const name = user?.email ?? (operator === undefined ? say('hostKnows') : say('operatorKnows', { name: operator }))
+  const name =
+    user?.email ??
+    (operator === undefined ? say('hostKnows') : say('operatorKnows', { name: operator }))
   const gone = removed === true ? [make('span', { className: 'gone' }, say('mayNoLonger'))] : []
   const who = make('bdi', { title: plainText(user?.name ?? '') }, plainText(name))
   return make('li', {}, who, ` · ${say(`knows_${how}`)} `, ...gone)
@@ -84,16 +115,22 @@ function knowerOf({ user, operator, how, removed }: Knower): HTMLElement {
 export type Choice = 'mine' | 'theirs' | 'back'
 
 /**
- * `theirs` is undefined if the entry is gone for good. `isTheirs`: whether only the other person changed a field;
- * undefined if that is not known.
+ * `theirs` is undefined if the entry is gone for good. `isTheirs`: whether only the other person
+ * changed a field; undefined if that is not known.
  */
 export async function askWhich(
-  id: number, mine: EntryFields, theirs: Stored | undefined, isTheirs: (name: Name) => boolean | undefined
+  id: number,
+  mine: EntryFields,
+  theirs: Stored | undefined,
+  isTheirs: (name: Name) => boolean | undefined
 ): Promise<Choice> {
   const isGone = theirs?.isActive !== true
   const text = sentences(say(isGone ? 'conflictGone' : 'conflictChanged'), await lastChange(id))
-  const lines = FIELDS.filter(name => mine[name] !== '' || (theirs?.fields[name] ?? '') !== '')
-    .flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs.fields[name], isTheirs(name)))
+  const lines = FIELDS.filter(
+    name => mine[name] !== '' || (theirs?.fields[name] ?? '') !== ''
+  ).flatMap(name =>
+    linesOf(name, mine[name], isGone ? undefined : theirs.fields[name], isTheirs(name))
+  )
   return new Promise(resolve => {
     let choice: Choice = 'back'
     const button = (className: string, label: string, own: Choice): HTMLButtonElement => {
@@ -106,12 +143,21 @@ export async function askWhich(
     }
     const back = button('second', say('keep'), 'back')
     const isWhole = theirs !== undefined || mine.password !== ''
-    const mayKeep = !isGone || isWhole && (rights.may('createPassword') || rights.may('restorePassword'))
+    const mayKeep =
+      !isGone || (isWhole && (rights.may('createPassword') || rights.may('restorePassword')))
     const close = openDialog({
-      id: 'conflict', title: say('conflictTitle'), onClose: () => resolve(choice),
-      content: [make('p', {}, text), make('dl', { id: 'versions', className: 'versions' }, ...lines)],
-      foot: [back, button('second', say(isGone ? 'discard' : 'takeTheirs'), 'theirs'),
-        ...mayKeep ? [button('main', say(isGone ? 'saveAgain' : 'saveMine'), 'mine')] : []]
+      id: 'conflict',
+      title: say('conflictTitle'),
+      onClose: () => resolve(choice),
+      content: [
+        make('p', {}, text),
+        make('dl', { id: 'versions', className: 'versions' }, ...lines)
+      ],
+      foot: [
+        back,
+        button('second', say(isGone ? 'discard' : 'takeTheirs'), 'theirs'),
+        ...(mayKeep ? [button('main', say(isGone ? 'saveAgain' : 'saveMine'), 'mine')] : [])
+      ]
     })
     back.focus()
   })
@@ -127,13 +173,20 @@ async function lastChange(id: number): Promise<string> {
 }
 
 function linesOf(
-  name: Name, mine: string, theirs: string | undefined, isTheirs: boolean | undefined
+  name: Name,
+  mine: string,
+  theirs: string | undefined,
+  isTheirs: boolean | undefined
 ): readonly HTMLElement[] {
   const line = (side: 'mine' | 'theirs' | 'both' | 'changedByThem', text: string): HTMLElement =>
-    make('dd', { className: side === 'changedByThem' ? 'theirs' : side },
-      make('span', { className: 'side' }, say(side)), ...valueOf(name, text))
+    make(
+      'dd',
+      { className: side === 'changedByThem' ? 'theirs' : side },
+      make('span', { className: 'side' }, say(side)),
+      ...valueOf(name, text)
+    )
   const term = make('dt', {}, say(name))
   if (mine === theirs && isTheirs === undefined) return [term, line('theirs', theirs)]
   if (mine === theirs) return [term, line(isTheirs === true ? 'changedByThem' : 'both', mine)]
-  return [term, line('mine', mine), ...theirs === undefined ? [] : [line('theirs', theirs)]]
+  return [term, line('mine', mine), ...(theirs === undefined ? [] : [line('theirs', theirs)])]
 }

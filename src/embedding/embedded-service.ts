@@ -1,6 +1,6 @@
 /**
- * For embedders: services in their own process. A service sets no signal handlers, never ends the process, and prints
- * only to the given log.
+ * For embedders: services in their own process. A service sets no signal handlers, never ends the
+ * process, and prints only to the given log.
  */
 import { readValues, SETTINGS, validateCombinations, type Settings } from '../settings.ts'
 import { Failure } from '../errors.ts'
@@ -23,32 +23,33 @@ export type { Issued, ListedToken, ListedUser, PublicUser } from '../accounts/li
 export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from '../entries/entry.ts'
 
 /**
- * A service: the operations of the contract (§4) and others, without HTTP and tokens. Changes reject with
- * `input-invalid`, `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`,
- * `journal-closed`, `queue-full` or `journal-busy`; after `journal-failed` or `journal-unreachable` the change may be
- * recorded. Reads reject so if it cannot be recorded who is told. With `by` also `user-unknown`, `forbidden`,
- * `move-forbidden`, `session-changed` (the user may do less meanwhile), and in the open configuration
- * `setting-invalid`.
+ * A service: the operations of the contract (§4) and others, without HTTP and tokens. Changes
+ * reject with `input-invalid`, `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`,
+ * `journal-refused`, `journal-closed`, `queue-full` or `journal-busy`; after `journal-failed` or
+ * `journal-unreachable` the change may be recorded. Reads reject so if it cannot be recorded who is
+ * told. With `by` also `user-unknown`, `forbidden`, `move-forbidden`, `session-changed` (the user
+ * may do less meanwhile), and in the open configuration `setting-invalid`.
  */
 export interface Service extends Operations {
   /** Users and tokens. */
   readonly accounts: Pick<
-    Accounts, 'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' |
-    'revokeAll'
-  > & { users(): Promise<ListedUser[]>, tokens(): Promise<ListedToken[]> }
+    Accounts,
+    'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' | 'revokeAll'
+  > & { users(): Promise<ListedUser[]>; tokens(): Promise<ListedToken[]> }
   /**
-   * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix socket all clients
-   * share one limit, and `production` refuses them: no proxy there has an address to trust.
+   * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix
+   * socket all clients share one limit, and `production` refuses them: no proxy there has an
+   * address to trust.
    */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
-   * Says whose browser sent this request, which `handle` is then given: only `POST /api/proxyLogin` heeds it. `user` is
-   * an e-mail address. Throws `setting-invalid` without the option `vouches`.
+   * Says whose browser sent this request, which `handle` is then given: only `POST /api/proxyLogin`
+   * heeds it. `user` is an e-mail address. Throws `setting-invalid` without the option `vouches`.
    */
   vouch(request: IncomingMessage, by: { readonly user: string }): void
   /**
-   * Resolves with the address. Rejects with `address-unusable` (also if it listens already, or is closed),
-   * `certificate-invalid`, or `setting-invalid` (production without HTTPS or a proxy).
+   * Resolves with the address. Rejects with `address-unusable` (also if it listens already, or is
+   * closed), `certificate-invalid`, or `setting-invalid` (production without HTTPS or a proxy).
    */
   listen(): Promise<string>
   /** Finishes requests in flight. */
@@ -57,45 +58,62 @@ export interface Service extends Operations {
 
 /** Settings: numbers and booleans as such, others as text. */
 export type Options = {
-  readonly [K in keyof Settings]?:
-    NonNullable<Settings[K]> extends string | number | boolean ? Settings[K] | undefined : string | undefined
+  readonly [K in keyof Settings]?: NonNullable<Settings[K]> extends string | number | boolean
+    ? Settings[K] | undefined
+    : string | undefined
 }
 
 /** Options besides the settings. */
 export interface HostOptions {
-  /** Receives the operator's messages. Its functions must not throw, except `access.write` for a line that is lost. */
+  /**
+   * Receives the operator's messages. Its functions must not throw, except `access.write` for a
+   * line that is lost.
+   */
   readonly log?: Log | undefined
   /**
-   * The path below which `handle` answers, such as `/vault`; empty: every path. `listen` expects a proxy that cuts it
-   * off.
+   * The path below which `handle` answers, such as `/vault`; empty: every path. `listen` expects a
+   * proxy that cuts it off.
    */
   readonly prefix?: string | undefined
-  /** Refuses requests without HTTPS, and a missing or empty journal, as `NODE_ENV=production` does. */
+  /**
+   * Refuses requests without HTTPS, and a missing or empty journal, as `NODE_ENV=production` does.
+   */
   readonly production?: boolean | undefined
   /** Makes a missing journal in production too. */
   readonly init?: boolean | undefined
   /**
-   * The key of a journal in a file, 32 bytes, or all its keys, the newest last: instead of the key file, which is then
-   * neither read nor made. The newest seals. To rotate, open the service with one more.
+   * The key of a journal in a file, 32 bytes, or all its keys, the newest last: instead of the key
+   * file, which is then neither read nor made. The newest seals. To rotate, open the service with
+   * one more.
    */
   readonly key?: Uint8Array | readonly Uint8Array[] | undefined
   /** Serves `POST /api/proxyLogin`, for users of whom the host says by `vouch` who they are. */
   readonly vouches?: boolean | undefined
 }
 
-const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
+const SILENT: Log = {
+  info: () => {},
+  warn: () => {},
+  access: { write: () => {}, pendingBytes: () => 0 }
+}
 
 /** Path segments (RFC 3986 §3.3). */
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 
 /**
- * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`,
- * holding nothing.
+ * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a
+ * `Failure`, holding nothing.
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
   const {
-    log: given = SILENT, prefix = '', production = false, init = false, vouches = false, key, ...values
+    log: given = SILENT,
+    prefix = '',
+    production = false,
+    init = false,
+    vouches = false,
+    key,
+    ...values
   } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
@@ -107,28 +125,35 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   const keys = key === undefined ? undefined : keysOf(key, settings)
   validateCombinations(settings) // `listen` checks the transport
   const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
-  if (vouches && !('proxyLoginHeader' in SETTINGS)) throw wrong('vouches needs the part proxy-login')
+  if (vouches && !('proxyLoginHeader' in SETTINGS))
+    throw wrong('vouches needs the part proxy-login')
   const vouched = vouches ? new WeakMap<IncomingMessage, string>() : undefined
   const vouchedFor = vouched && ((request: IncomingMessage) => vouched.get(request))
   const opened = await open(settings, log, prefix, { mayCreate: init, keys, vouchedFor })
   return embedded(opened, settings, prefix, log, vouched)
 }
 
-function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
+function wrong(why: string): Failure {
+  return new Failure('setting-invalid', why)
+}
 
 /** Throws `setting-invalid`. */
 function keysOf(key: unknown, { keyFile, journal }: Settings): Keyring {
   const keys: readonly unknown[] = Array.isArray(key) ? key : [key]
-  const isKey = (one: unknown): one is Uint8Array => one instanceof Uint8Array && one.byteLength === KEY_BYTES
+  const isKey = (one: unknown): one is Uint8Array =>
+    one instanceof Uint8Array && one.byteLength === KEY_BYTES
   if (keys.length === 0 || !keys.every(isKey)) {
     throw wrong(`key must be a Buffer of ${KEY_BYTES} bytes, or a list of them, the newest last`)
   }
   if (keyFile !== undefined) throw wrong('key and keyFile do not go together')
-  if (!['file', 'memory'].includes(journal)) throw wrong(`key does not go with journal: '${journal}'`)
+  if (!['file', 'memory'].includes(journal))
+    throw wrong(`key does not go with journal: '${journal}'`)
   return keyring(keys)
 }
 
-/** Throws `setting-invalid`, also for an unknown name, or for `true` where no words are asked for. */
+/**
+ * Throws `setting-invalid`, also for an unknown name, or for `true` where no words are asked for.
+ */
 function readOptions(options: Options): Settings {
   const flags: { [flag: string]: string } = {}
   for (const [name, value] of Object.entries(options)) {
@@ -139,7 +164,10 @@ function readOptions(options: Options): Settings {
       throw wrong(`${name} must be a text, a number, true or false`)
     }
     const { flag, parse } = SETTINGS[name as keyof Settings]
-    if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
+    if (typeof value !== 'boolean') {
+      flags[flag] = String(value)
+      continue
+    }
     if (parse.words === undefined) throw wrong(`${name} must be a text or a number`)
     flags[flag] = value ? 'on' : 'off'
   }
@@ -150,20 +178,29 @@ function readOptions(options: Options): Settings {
 function boundLog(given: Log, isAccessLogged: boolean): Log {
   const { access } = given ?? {}
   const methods = {
-    'log.info': given?.info, 'log.warn': given?.warn,
-    ...isAccessLogged && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+    'log.info': given?.info,
+    'log.warn': given?.warn,
+    ...(isAccessLogged && {
+      'log.access.write': access?.write,
+      'log.access.pendingBytes': access?.pendingBytes
+    })
   }
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
   return {
-    info: line => given.info(line), warn: line => given.warn(line),
-    progress: (what, share) => given.progress?.(what, share), access
+    info: line => given.info(line),
+    warn: line => given.warn(line),
+    progress: (what, share) => given.progress?.(what, share),
+    access
   }
 }
 
 function embedded(
-  { store, accounts: own, pipeline, routes, listen, close }: OpenService, settings: Settings, prefix: string, log: Log,
+  { store, accounts: own, pipeline, routes, listen, close }: OpenService,
+  settings: Settings,
+  prefix: string,
+  log: Log,
   vouched: WeakMap<IncomingMessage, string> | undefined
 ): Service {
   const catchUp = async (): Promise<void> => {
@@ -182,8 +219,14 @@ function embedded(
       issue: (...given) => accounts.issue(...given),
       revokeToken: (...given) => accounts.revokeToken(...given),
       revokeAll: (...given) => accounts.revokeAll(...given),
-      users: async () => { await catchUp(); return accounts.users() },
-      tokens: async () => { await catchUp(); return accounts.tokens() }
+      users: async () => {
+        await catchUp()
+        return accounts.users()
+      },
+      tokens: async () => {
+        await catchUp()
+        return accounts.tokens()
+      }
     },
     handle: (request, response) => {
       assertOfNode(request, response)
@@ -217,18 +260,26 @@ function embedded(
 
 /** Throws `request-foreign`. */
 function assertOfNode(
-  request: Partial<IncomingMessage> | undefined, response: Partial<ServerResponse> | undefined
+  request: Partial<IncomingMessage> | undefined,
+  response: Partial<ServerResponse> | undefined
 ): void {
-  const isOfNode = request?.socket !== undefined && typeof request.on === 'function' &&
-    typeof response?.writeHead === 'function' && typeof response.end === 'function'
+  const isOfNode =
+    request?.socket !== undefined &&
+    typeof request.on === 'function' &&
+    typeof response?.writeHead === 'function' &&
+    typeof response.end === 'function'
   if (isOfNode) return
-  throw new Failure('request-foreign', 'handle takes the IncomingMessage and the ServerResponse of node:http; with ' +
-    'Bun.serve, Deno.serve or a route of Next there are none: serve with node:http there, or listen()')
+  throw new Failure(
+    'request-foreign',
+    'handle takes the IncomingMessage and the ServerResponse of node:http; with ' +
+      'Bun.serve, Deno.serve or a route of Next there are none: serve with node:http there, or listen()'
+  )
 }
 
 /** Frameworks may cut the prefix off `url`; `originalUrl` has it. */
 function wholeTarget(
-  prefix: string, { url = '', originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }
+  prefix: string,
+  { url = '', originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }
 ): string {
   return typeof originalUrl === 'string' && below(prefix, originalUrl) === url ? originalUrl : url
 }

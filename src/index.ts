@@ -1,0 +1,2 @@
+/** What `import … from 'password-entry-service'` gives. */
+export * from './embedding/embedded-service.ts'
