@@ -97,10 +97,10 @@ const CASES: { readonly [N in Name]: Case } = {
   etcdKey: [undefined, 'key.pem', 'key.pem', 'other.pem'],
   etcdPlainHttp: [false, 'on', true, 'off', NOT_SWITCHES],
   staleReads: [false, 'on', true, 'off', NOT_SWITCHES],
-  extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
   health: ['local', 'public', 'public', 'off', ['on', 'Local', 'true']],
   metrics: ['local', 'off', 'off', 'public', ['on', 'Public', 'none']],
   page: [true, 'off', false, 'on', NOT_SWITCHES],
+  extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
   proxyLoginHeader: [undefined, 'Remote-Email', 'Remote-Email', 'X-Auth-Request-Email', [
     'X_Auth_Email', 'Email', 'X-Auth Email', 'X-Auth-Émail', 'X-Proxy-Login-Secret', 'X-Forwarded-For',
     'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
