@@ -3,7 +3,16 @@ import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { groupList } from '../entries/entry-shapes.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
 import { invalid } from '../rights/rights.ts'
-import { email, number, optional, shaped, text, texts, type Rule } from '../rights/validate.ts'
+import {
+  email,
+  number,
+  optional,
+  rule,
+  shaped,
+  text,
+  texts,
+  type Rule
+} from '../rights/validate.ts'
 
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
 export type Abilities = readonly string[] | undefined
@@ -26,9 +35,12 @@ export const LOGIN_SHAPE: ShapeOf<{ email: string; password: string | undefined 
   email,
   password: optional(newPassword)
 }
-export const USER_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ password: string | undefined }> = {
+/** `isMade`: the program made the password. */
+export const USER_SHAPE: typeof CHANGE_SHAPE &
+  ShapeOf<{ password: string | undefined; isMade: 1 | undefined }> = {
   ...CHANGE_SHAPE,
-  password: optional(newPassword)
+  password: optional(newPassword),
+  isMade: optional(rule(value => value === 1, 'be 1'))
 }
 export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> = {
   ...CHANGE_SHAPE,

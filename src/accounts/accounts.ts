@@ -20,9 +20,11 @@ import {
   listedTokens,
   listedUsers,
   ownSessions,
+  ownUser,
   type Issued,
   type ListedToken,
   type ListedUser,
+  type LoggedIn,
   type OwnSession
 } from './listed.ts'
 import {
@@ -114,14 +116,16 @@ export class Accounts {
 
   /**
    * Undefined if the address is taken. The name defaults to the address, the abilities to none,
-   * `groups` to all. A null password: the user can log in by a trusted proxy alone.
+   * `groups` to all. A null password: the user can log in by a trusted proxy alone. `isMade`: a
+   * program made the password, and logins say so until it is changed.
    */
   async addUser(
     email: string,
     name: string | undefined,
     abilities: Abilities,
     password: string | null,
-    groups?: GivenGroups
+    groups?: GivenGroups,
+    isMade: boolean = false
   ): Promise<ListedUser | undefined> {
     const given = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
     this.#assertKnown(given.abilities)
@@ -137,7 +141,7 @@ export class Accounts {
         ...groupsIn(this.#spelled(given.groups) ?? undefined)
       }
       return [
-        [event('user.added', null, { ...user, ...loginBy(passwordHash) })],
+        [event('user.added', null, { ...user, ...loginBy(passwordHash, isMade) })],
         listed({ ...user, passwordHash })
       ]
     })
@@ -221,7 +225,10 @@ export class Accounts {
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
     this.#assertKnown(given.abilities)
-    return this.#issue(byAddress(email), given, given.ttlMinutes, null)
+    const issued = await this.#issue(byAddress(email), given, given.ttlMinutes, null)
+    if (issued === undefined) return undefined
+    const { id, email: address, name: shown } = issued.user
+    return { ...issued, user: { id, email: address, name: shown } }
   }
 
   /**
@@ -232,7 +239,7 @@ export class Accounts {
   async login(
     { email, password, code, client }: Login,
     ttlMinutes: number | undefined
-  ): Promise<Issued | undefined> {
+  ): Promise<LoggedIn | undefined> {
     const user = this.#state.userOf(email)
     const isRight = await this.#hasher.verify(
       password,
@@ -263,7 +270,7 @@ export class Accounts {
    * For whom a trusted proxy or host vouches: without password and code. Undefined for an unknown
    * or locked user.
    */
-  async loginVouched(email: string, ttlMinutes: number): Promise<Issued | undefined> {
+  async loginVouched(email: string, ttlMinutes: number): Promise<LoggedIn | undefined> {
     const user = vouchedUser(this.#state, email)
     return user && this.#issue(stillVouched(user), {}, ttlMinutes, user.id)
   }
@@ -290,18 +297,15 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('factor.removed', null, { id }))
   }
 
-  /** `others`: all but the one that asks. False for an unknown id. */
+  /** `others`: all logins but the one that asks, and no program's token. False for an unknown id. */
   async endSessions(by: Session, session: string): Promise<boolean> {
     return this.#store.commitAlone(() => {
-      const own = [...this.#state.tokens]
-        .filter(([, { user }]) => user === by.user)
-        .map(([hash]) => hash)
-      const ended =
-        session === 'others'
-          ? own.filter(hash => hash !== by.hash)
-          : own.filter(hash => tokenId(hash) === session)
+      const own = [...this.#state.tokens].filter(([, { user }]) => user === by.user)
+      const ended = own.filter(([hash, { isOfLogin }]) =>
+        session === 'others' ? isOfLogin && hash !== by.hash : tokenId(hash) === session
+      )
       return [
-        ended.map(hash => event('token.revoked', by.user, { hash })),
+        ended.map(([hash]) => event('token.revoked', by.user, { hash })),
         session === 'others' || ended.length > 0
       ]
     }, by)
@@ -381,10 +385,10 @@ export class Accounts {
     },
     ttlMinutes: number | undefined,
     by: number | null
-  ): Promise<Issued | Refusal> {
+  ): Promise<LoggedIn | Refusal> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
     let ended: readonly string[] = []
-    const made = await this.#store.commitAlone<Issued | Refusal>(() => {
+    const made = await this.#store.commitAlone<LoggedIn | Refusal>(() => {
       const user = judge(this.#state)
       if (typeof user !== 'object') return [[], user]
       if (wanted.abilities?.every(ability => covers(user.abilities, ability)) === false) {
@@ -417,7 +421,6 @@ export class Accounts {
         ...(by !== null && user.step !== undefined && { step: user.step })
       }
       ended = by === null ? [] : beyondBound(this.#state, user.id, this.#tokensPerUser, nowMs)
-      const { id, email, name } = user
       return [
         [
           ...ended.map(hash => event('token.revoked', null, { hash })),
@@ -427,13 +430,13 @@ export class Accounts {
           token,
           abilities: [...abilities],
           ...groupsIn(groups ?? user.groups),
-          user: { id, email, name },
+          user: ownUser(user),
           expires
         }
       ]
     })
     for (const hash of ended) {
-      const beyond = `${(made as Issued).user.email} has more than ${this.#tokensPerUser} tokens from logins`
+      const beyond = `${(made as LoggedIn).user.email} has more than ${this.#tokensPerUser} tokens from logins`
       this.#warn(`${beyond}: ${tokenId(hash)}, the oldest, has ended`)
     }
     return made

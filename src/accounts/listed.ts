@@ -12,6 +12,14 @@ import {
 /** A user as clients see it. */
 export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 
+/** As the user sees itself. */
+export type OwnUser = PublicUser & {
+  readonly secondFactor: boolean
+  readonly hasPassword: boolean
+  /** As long as the password is the one that the operator's program made. */
+  readonly firstPassword?: true
+}
+
 /** A user as the operator sees it; without `groups`: all of them. */
 export type ListedUser = PublicUser &
   Pick<User, 'abilities' | 'groups'> & {
@@ -38,6 +46,9 @@ export interface Issued {
   readonly user: PublicUser
   readonly expires: string | null
 }
+
+/** What a login gives. */
+export type LoggedIn = Issued & { readonly user: OwnUser }
 
 /** A token as its user sees it: the operator's name for it, or `login`. */
 export interface OwnSession {
@@ -75,6 +86,17 @@ export function listed({
     ...groupsIn(groups),
     ...(factor !== undefined && { secondFactor: true }),
     ...(isLocked ? { isLocked } : passwordHash === undefined && { hasNoPassword: true })
+  }
+}
+
+export function ownUser({ id, email, name, factor, passwordHash, firstPassword }: User): OwnUser {
+  return {
+    id,
+    email,
+    name,
+    secondFactor: factor !== undefined,
+    hasPassword: passwordHash !== undefined,
+    ...(firstPassword && { firstPassword })
   }
 }
 

@@ -11,7 +11,7 @@ import {
   MAX_RATE_LIMIT_CLIENTS
 } from '../limits.ts'
 import { hashOfToken, type Accounts } from './accounts.ts'
-import type { Issued } from './listed.ts'
+import type { LoggedIn } from './listed.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
 import { addressOf } from '../rights/rights.ts'
 import { email, optional, text, textUpTo } from '../rights/validate.ts'
@@ -35,7 +35,7 @@ export interface LoginLimits {
 }
 
 /** `user`: whose address was given, for the log. Without `issued`, the credentials are wrong. */
-export function loginReply(issued: Issued | undefined, user: number | undefined): Reply {
+export function loginReply(issued: LoggedIn | undefined, user: number | undefined): Reply {
   if (issued === undefined) return { ...INVALID_CREDENTIALS, logged: { user } }
   const { token, abilities, groups, expires } = issued
   return {

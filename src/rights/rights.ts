@@ -16,6 +16,8 @@ export interface User {
   readonly passwordHash: string | undefined
   /** How many so far. */
   readonly passwords: number
+  /** The operator's program made the password, and the user has not changed it yet. */
+  readonly firstPassword?: true | undefined
   readonly isRemoved?: true | undefined
   /** By a salvage, until the next change of the password: no login of any kind. */
   readonly isLocked?: true | undefined
@@ -30,16 +32,18 @@ export interface User {
  */
 export type KeptUser = Pick<
   User,
-  'email' | 'name' | 'abilities' | 'groups' | 'factor' | 'step' | 'isLocked'
+  'email' | 'name' | 'abilities' | 'groups' | 'firstPassword' | 'factor' | 'step' | 'isLocked'
 > & {
   readonly passwordHash?: string | undefined
   readonly hasNoPassword?: true | undefined
 }
 
 export function loginBy(
-  passwordHash: string | undefined
-): Pick<KeptUser, 'passwordHash' | 'hasNoPassword'> {
-  return passwordHash === undefined ? { hasNoPassword: true } : { passwordHash }
+  passwordHash: string | undefined,
+  isMade: boolean = false
+): Pick<KeptUser, 'passwordHash' | 'hasNoPassword' | 'firstPassword'> {
+  if (passwordHash === undefined) return { hasNoPassword: true }
+  return isMade ? { passwordHash, firstPassword: true } : { passwordHash }
 }
 
 /**

@@ -130,7 +130,16 @@ interface EventType<D> {
 const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
 const LOGIN = ['passwordHash', 'hasNoPassword', 'isLocked'] as const
-const USER = ['email', 'name', 'abilities', 'groups', 'factor', 'step', ...LOGIN] as const
+const USER = [
+  'email',
+  'name',
+  'abilities',
+  'groups',
+  'firstPassword',
+  'factor',
+  'step',
+  ...LOGIN
+] as const
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 
 const created: Reduce<Events['entry.created']> = (tables, data, timeMs, by) => {
@@ -247,7 +256,13 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     fields: ['id', ...LOGIN],
     reduce: ({ users, tokens }, { id, passwordHash, isLocked }) => {
       const old = known(users, id)
-      users.set(id, { ...old, passwordHash, isLocked, passwords: old.passwords + 1 })
+      users.set(id, {
+        ...old,
+        passwordHash,
+        firstPassword: undefined,
+        isLocked,
+        passwords: old.passwords + 1
+      })
       endTokens(tokens, id)
     }
   },
@@ -387,7 +402,8 @@ function known<V>(table: { get(id: number): V | undefined }, id: number): V {
 }
 
 function addUser({ users, addresses, names }: Tables, id: number, kept: KeptUser): void {
-  const { email, name, abilities, groups, passwordHash, factor, step, isLocked } = kept
+  const { email, name, abilities, groups, passwordHash, firstPassword, factor, step, isLocked } =
+    kept
   const user = {
     id,
     email,
@@ -396,6 +412,7 @@ function addUser({ users, addresses, names }: Tables, id: number, kept: KeptUser
     groups,
     passwordHash,
     passwords: 1,
+    firstPassword,
     factor,
     step,
     isLocked

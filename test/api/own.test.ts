@@ -1,9 +1,12 @@
 /** What users do about themselves: their password and their sessions, with any token of a login. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { newFactor } from '../../src/accounts/logins.ts'
+import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
+import { ANA, call, PASSWORD, startProtected, tokenOf, World } from '../support/accounts.ts'
 import { journalBytes, linesOf } from '../support/journal.ts'
 import type { Started } from '../support/service.ts'
+import type { FullStore } from '../support/stores.ts'
 
 async function loginOf(t: TestContext, { url }: Started, password: string = PASSWORD,
   email: string = ANA): Promise<string> {
@@ -103,6 +106,9 @@ test('a user without any ability sees and ends the own sessions, and nobody else
   assert.equal(await end(first, seen[1].id), 404, 'it has ended')
   await loginOf(t, started)
   assert.equal(await end(first, 'others'), 200)
+  assert.deepEqual((await sessions(first)).map(({ name, current }) => [name, current]),
+    [['login', true], ['nightly build', false]], 'a program goes on until it is named')
+  assert.equal(await end(first, (await sessions(first))[1].id), 200)
   assert.deepEqual((await sessions(first)).map(({ current }) => current), [true])
   assert.equal((await sessions(bea)).length, 1)
   assert.equal(await end(first, 'others'), 200, 'there need not be another')
@@ -118,4 +124,32 @@ test('a token that the operator issued is not its user’s: 403', async t => {
     ['GET', 'ownSessions', undefined],
     ['POST', 'endOwnSessions', { session: 'others' }]
   ] as const) assert.equal((await call(t, started.url, method, `/api/${path}`, { token, body })).status, 403, path)
+})
+
+test('a login says of its user: a second factor, a password, and whether it is still a first one', async () => {
+  const world = new World()
+  const { accounts } = world.open()
+  const factor = newFactor()
+  const codeOf = (): string => codeAt(otpIn(factor)!, stepAt(otpIn(factor)!, world.nowMs))
+  await accounts.addUser(ANA, 'Ana', [], PASSWORD, undefined, true)
+  const told = async (store: FullStore, password: string = PASSWORD, code?: string): Promise<unknown> => {
+    const { id, email, name, ...facts } =
+      (await store.accounts.login({ email: ANA, password, code, client: '' }, undefined))!.user
+    return facts
+  }
+  const first = { secondFactor: false, hasPassword: true, firstPassword: true }
+  for (const store of [world.open(), world.open()]) assert.deepEqual(await told(store), first)
+  await accounts.giveFactor(ANA, factor, codeOf())
+  world.nowMs += 60_000
+  assert.deepEqual(await told(world.open(), PASSWORD, codeOf()), { ...first, secondFactor: true })
+  await accounts.removeFactor(ANA)
+  assert.deepEqual((await accounts.loginVouched(ANA, 1))!.user,
+    { id: 1, email: ANA, name: 'Ana', ...first })
+  const { token } = (await accounts.login({ email: ANA, password: PASSWORD, client: '' }, 1))!
+  const session = accounts.session(token)!
+  assert.equal(await accounts.changePassword(session, PASSWORD, 'another long password'), true)
+  assert.deepEqual(await told(world.open(), 'another long password'), { secondFactor: false, hasPassword: true })
+  await accounts.setPassword(ANA, null)
+  const { hasPassword, firstPassword } = (await accounts.loginVouched(ANA, 1))!.user
+  assert.deepEqual([hasPassword, firstPassword], [false, undefined])
 })

@@ -47,7 +47,8 @@ test('a trusted proxy that shows the secret logs in the user whom it names, with
   const answer = await ask(t, started, [...BY_PROXY, `${EMAIL}: Ana@Example.org`])
   assert.equal(answer.status, 200, answer.text)
   const { token, user, expires, status } = answer.json
-  assert.deepEqual([user, status], [{ id: 1, email: ANA, name: 'ana', abilities: ['password:read'] }, 200])
+  assert.deepEqual([user, status], [{ id: 1, email: ANA, name: 'ana', abilities: ['password:read'],
+    secondFactor: false, hasPassword: true }, 200])
   assert.ok(Math.abs(Date.parse(expires) - Date.now() - 720 * 60_000) < 60_000)
   assert.equal(state.tokens.get(hashOfToken(token))?.isOfLogin, true)
   const { json: { sessions } } = await call(t, started.url, 'GET', '/api/ownSessions', { token })

@@ -86,7 +86,9 @@ interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
   addUser: [
-    Email & { password: string | undefined; name: string | undefined } & Rights,
+    /** `isMade`: this program made the password; logins say so until the user changes it. */
+    Email &
+      Rights & { password: string | undefined; name: string | undefined; isMade?: 1 | undefined },
     ListedUser & NewGroups
   ]
   setPassword: [Email & { password: string | undefined }, {}]

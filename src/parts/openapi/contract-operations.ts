@@ -71,9 +71,15 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
       email,
       name: text,
       abilities: { type: 'array', items: text },
-      groups: { type: 'array', items: text, description: 'Absent: all of them.' }
+      groups: { type: 'array', items: text, description: 'Absent: all of them.' },
+      secondFactor: { type: 'boolean' },
+      hasPassword: { type: 'boolean', description: 'False: only others log the user in.' },
+      firstPassword: {
+        const: true,
+        description: 'The operator’s program made the password. Absent once it was changed.'
+      }
     }),
-    required: ['id', 'email', 'name', 'abilities']
+    required: ['id', 'email', 'name', 'abilities', 'secondFactor', 'hasPassword']
   }
 }
 
@@ -169,7 +175,14 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     answers: {
       loggedIn: jsonReply(200, {
         token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
-        user: { id: 1, email: LOGIN.email, name: 'ana', abilities: ['*'] },
+        user: {
+          id: 1,
+          email: LOGIN.email,
+          name: 'ana',
+          abilities: ['*'],
+          secondFactor: false,
+          hasPassword: true
+        },
         expires: null,
         status: 200
       }),
@@ -243,7 +256,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'session',
     summary: 'End tokens of the user whose token it is',
     description:
-      'With a token of a login. `session` is an id of `ownSessions`, or `others`: all but this one.',
+      'With a token of a login. `session` is an id of `ownSessions`, or `others`: all logins but this one.',
     body: form({ session: text }),
     bodies: { ended: { session: 'others' }, unknownSession: { session: 'none' } },
     answers: {

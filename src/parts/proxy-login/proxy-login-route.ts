@@ -156,7 +156,14 @@ function onceInAWhile(
 
 const LOGGED_IN = {
   token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
-  user: { id: 1, email: 'ana@example.org', name: 'ana', abilities: ['*'] },
+  user: {
+    id: 1,
+    email: 'ana@example.org',
+    name: 'ana',
+    abilities: ['*'],
+    secondFactor: false,
+    hasPassword: false
+  },
   expires: '2026-01-31T12:00:00.000Z',
   status: 200
 }

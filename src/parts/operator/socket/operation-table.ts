@@ -109,10 +109,17 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   listUsers: { shape: {}, run: ({ accounts }) => accounts.users() },
   addUser: {
     shape: USER_SHAPE,
-    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups }) =>
+    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups, isMade }) =>
       withNewGroups(call, groups, async () =>
         assertFound(
-          await call.accounts.addUser(email, name, abilities, password ?? null, groups),
+          await call.accounts.addUser(
+            email,
+            name,
+            abilities,
+            password ?? null,
+            groups,
+            isMade === 1
+          ),
           'there is a user with this address already'
         )
       )
