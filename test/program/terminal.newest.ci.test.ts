@@ -9,15 +9,14 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Terminal, visible } from '../../src/parts/commands/terminal.ts'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
-import { startProgram, until } from '../support/program.ts'
+import { startProgram, until, type Program } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, created, makeJournal, makeJournalOf } from '../bench/journal.ts'
-import { NO_PYTHON, PYTHON } from '../support/programs.ts'
+import { NO_PYTHON } from '../support/programs.ts'
 import { straceMissing } from '../support/system.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
-const AT_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
 
 async function filled(t: TestContext): Promise<string> {
   const folder = await initialized(t)
@@ -98,21 +97,16 @@ test('while a password is typed, the signal that opens the debugger of Node does
 
 test('while a password is typed, a service may start; what was typed goes to that', { skip: NO_PYTHON }, async t => {
   const folder = await initialized(t)
+  const prompt = 'password (12'
+  const typed = [[prompt, 'MEANWHILE'], [prompt, 'a long password'], ['again: ', 'a long password']] as const
   for (const words of ['user add a@x', 'user password a@x']) {
-    const args = ['-c', AT_TERMINAL, process.execPath, ADMIN, ...words.split(' ')]
-    const child = spawn(PYTHON, args, { env: { ...process.env, DATA_DIR: folder } })
-    t.after(() => child.kill('SIGKILL'))
-    let seen = ''
-    child.stdout.setEncoding('utf8').on('data', text => { seen += text })
-    const ended = once(child, 'close')
-    await until('the prompt', () => seen.includes('password (12'))
-    const service = await startProgram(t, { flags: { data: folder } })
-    child.stdin.write('a long password\r')
-    await until('the second prompt', () => seen.includes('again: '))
-    child.stdin.write('a long password\r')
-    assert.deepEqual(await ended, [0, null], seen)
+    let service: Program | undefined
+    const { code, seen } = await atTerminal(folder, words, typed, ADMIN, async () => {
+      service = await startProgram(t, { flags: { data: folder } })
+    })
+    assert.equal(code, 0, seen)
     assert.match(await done(folder, 'user list'), /a@x/)
-    await service.stop()
+    await service!.stop()
   }
 })
 
@@ -252,11 +246,10 @@ test('a list that nobody takes out of its pipe holds up no service', async t => 
   await service.stop()
 })
 
-test('the access log is refused on a terminal, which could be paused', { skip: NO_PYTHON }, t => {
-  const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']
-  const { status, stdout } = spawnSync(PYTHON, args, { encoding: 'utf8', timeout: 20_000 })
-  assert.equal(status, 2, stdout)
-  assert.match(stdout, /error: .*a paused terminal would hold up requests/)
+test('the access log is refused on a terminal, which could be paused', { skip: NO_PYTHON }, async t => {
+  const { code, seen } = await atTerminal(freshFolder(t), '--access-log=on --port=0', [], SERVER)
+  assert.equal(code, 2, seen)
+  assert.match(seen, /error: .*a paused terminal would hold up requests/)
 })
 
 test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', {

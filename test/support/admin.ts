@@ -93,27 +93,42 @@ export async function initialized(t: TestContext): Promise<string> {
   return folder
 }
 
+/**
+ * A command at a terminal, and somebody who types there. The last bytes of a terminal are lost if its last writer
+ * ends before they are read. So this process holds an end until it has taken the command's exit, and then writes a byte
+ * which no text has: behind that nothing is left to read.
+ */
 const TYPIST = [
-  'import fcntl, json, os, pty, signal, struct, sys, termios',
-  'typed = json.loads(sys.argv[1])',
-  'pid, fd = pty.fork()',
+  'import fcntl, json, os, pty, signal, struct, sys, termios, threading',
+  'LAST = b"\\xff"',
+  'fd, held = pty.openpty()',
+  'fcntl.ioctl(held, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))', // before the program can look
+  'pid = os.fork()',
   'if pid == 0:',
-  '  fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))', // before the program can look
+  '  os.setsid()',
+  '  fcntl.ioctl(held, termios.TIOCSCTTY, 0)',
+  '  for stream in (0, 1, 2): os.dup2(held, stream)',
+  '  os.closerange(3, 256)',
   '  os.execv(sys.argv[2], sys.argv[2:])',
+  'status = None',
+  'def take_exit():',
+  '  global status',
+  '  status = os.waitpid(pid, 0)[1]',
+  '  os.write(held, LAST)',
+  'threading.Thread(target=take_exit, daemon=True).start()',
   'seen = b""',
   'def read():',
   '  global seen',
   '  some = os.read(fd, 1024)',
-  '  seen += some; sys.stdout.buffer.write(some); sys.stdout.flush()',
-  'for prompt, answer in typed:',
+  '  shown = some.replace(LAST, b"")',
+  '  seen += shown; sys.stdout.buffer.write(shown); sys.stdout.flush()',
+  '  if LAST in some: sys.exit(os.waitstatus_to_exitcode(status))',
+  'for prompt, answer in json.loads(sys.argv[1]):',
   '  while prompt.encode() not in seen: read()',
   '  if answer == "SIGUSR1": os.kill(pid, signal.SIGUSR1)',
   '  elif answer == "MEANWHILE": sys.stdin.readline()',
   '  else: os.write(fd, answer.encode() + b"\\r")',
-  'try:',
-  '  while True: read()',
-  'except OSError: pass',
-  'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+  'while True: read()'
 ].join('\n')
 
 /**
