@@ -7,7 +7,7 @@
  * `test/http/router.test.ts`. Each file has a process of its own; one that ends early, loses tests or does not end
  * fails the run.
  */
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
 import { buildTree, CACHE } from './support/compiled.ts'
@@ -15,12 +15,19 @@ import { endOf, textOf } from './support/reporter.ts'
 import { runFile, type FileResult } from './support/test-file.ts'
 import { plainName, TEST, testFiles } from './support/test-names.ts'
 
-/** What each file took in its last run, in milliseconds. */
-const DURATIONS = join(CACHE, 'durations.json')
+/** What each file took in its fastest run. */
+const COSTS = join(CACHE, 'costs.json')
 /** Folders that look at the sources as they are, or build them; `.` is `test` itself. All others run compiled. */
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
-/** More than there are cores, since many files wait most of their time. */
-const WORKERS = availableParallelism() + 2
+const CORES = availableParallelism()
+/** What a file counts that only waits: programs that it starts and ends by a kill are not in what it has used. */
+const LEAST_SHARE = 1 / 4
+
+interface Cost {
+  readonly ms: number
+  /** Of the processors; with `ms` it says how many of the cores a file uses. */
+  readonly cpuMs: number
+}
 
 const all = testFiles()
 
@@ -42,17 +49,15 @@ function isNamed(file: string, name: string): boolean {
   return [folderOf(file), file, plain, basename(plain), plain + '.test.ts'].includes(asked)
 }
 
-function durations(): { readonly [file: string]: number } {
-  return existsSync(DURATIONS) ? JSON.parse(readFileSync(DURATIONS, 'utf8')) : {}
+function knownCosts(): { readonly [file: string]: Cost } {
+  return existsSync(COSTS) ? JSON.parse(readFileSync(COSTS, 'utf8')) : {}
 }
 
-/** The longest first, so that none runs alone at the end; files that never ran go by what their names and sizes say. */
-function inOrder(files: readonly string[]): string[] {
-  const known = durations()
-  const guessed = (file: string): number => (has(file, 'ci') ? 20_000 : 0) + (has(file, 'once') ? 20_000 : 0) +
-    statSync(join(TEST, file)).size / 10
-  const lasting = new Map(files.map(file => [file, known[file] ?? guessed(file)]))
-  return [...files].sort((a, b) => lasting.get(b)! - lasting.get(a)!)
+/** Of a file that never ran: those that wait for programs last longer, and leave the cores to others. */
+function guessedCost(file: string): Cost {
+  const text = readFileSync(join(TEST, file), 'utf8')
+  const cpuMs = (has(file, 'ci') ? 10_000 : 0) + (has(file, 'once') ? 10_000 : 0) + text.length / 10
+  return { cpuMs, ms: /support\/(program|admin|etcd|instances|webdriver)\.ts|page/.test(text) ? 4 * cpuMs : cpuMs }
 }
 
 const named = process.argv.slice(2)
@@ -67,23 +72,41 @@ if (unknown !== undefined) {
 const isAsked = kind !== undefined ? KINDS[kind]! : (file: string) => named.some(name => isNamed(file, name))
 const asked = all.filter(isAsked)
 const leftOut = kind === undefined ? [] : all.filter(file => !isAsked(file)).map(plainName)
-const waiting = inOrder(asked)
+const known = knownCosts()
+const costs = new Map(asked.map(file => [file, known[file] ?? guessedCost(file)]))
+/** The longest first, so that none runs alone at the end. */
+const waiting = [...asked].sort((a, b) => costs.get(b)!.ms - costs.get(a)!.ms)
 const tree = await buildTree().catch(({ message }: Error) => {
   console.error(message)
   process.exit(1)
 })
 const results: FileResult[] = []
-const worker = async (): Promise<void> => {
-  for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-    const result = await runFile(file, undefined, AS_WRITTEN.includes(folderOf(file)) ? TEST : join(tree, 'test'))
-    results.push(result)
-    process.stdout.write(textOf(result))
-  }
+const running = new Map<Promise<unknown>, string>()
+
+/** How many cores the files that run use. */
+function usedCores(): number {
+  return [...running.values()].map(file => costs.get(file)!).reduce((sum, { ms, cpuMs }) =>
+    sum + Math.max(LEAST_SHARE, cpuMs / ms), 0)
 }
-await Promise.all(Array.from({ length: WORKERS }, worker))
+
+while (waiting.length > 0 || running.size > 0) {
+  while (waiting.length > 0 && usedCores() < CORES) {
+    const file = waiting.shift()!
+    const root = AS_WRITTEN.includes(folderOf(file)) ? TEST : join(tree, 'test')
+    const run = runFile(file, undefined, root).then(result => {
+      results.push(result)
+      process.stdout.write(textOf(result))
+      running.delete(run)
+    })
+    running.set(run, file)
+  }
+  await Promise.race(running.keys())
+}
+// A run beside others takes longer, and says less about the cores.
+const fastest = results.filter(({ path, ms }) => !(ms > (known[path]?.ms ?? ms))).map(({ path, ms, cpuMs }) =>
+  [path, { ms, cpuMs }])
 mkdirSync(CACHE, { recursive: true })
-writeFileSync(DURATIONS, JSON.stringify({ ...durations(),
-  ...Object.fromEntries(results.map(({ path, ms }) => [path, ms])) }))
+writeFileSync(COSTS, JSON.stringify({ ...knownCosts(), ...Object.fromEntries(fastest) }))
 const { text, isGood } = endOf(results, leftOut)
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1

@@ -54,7 +54,7 @@ describe('a run does not pass', { concurrency: 3 }, () => {
     assert.deepEqual(result.problems, [])
     assert.match(textOf(result),
       joined(/^said\n✖ a\.test\.ts: four\n  Error: outer\n(    .*\n)+  Error: because\n(    .*\n)+/,
-        /✖ a\.test\.ts: 5 tests, \d+\.\d s\n$/))
+        /✖ a\.test\.ts: 5 tests, \d+\.\d s, \d+\.\d s of a core\n$/))
     assert.doesNotMatch(textOf(result), /node:internal/)
     const { text, isGood } = endOf([result], LEFT_OUT, [])
     assert.equal(isGood, false)

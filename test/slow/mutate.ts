@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import ts from 'typescript'
-import { compileTree } from '../support/compiled.ts'
+import { transpiledTree } from '../support/compiled.ts'
 import { plainName, testFiles } from '../support/test-names.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 
@@ -281,7 +281,7 @@ const named = SOURCES.filter(path => positionals.some(one => path === one ||
   (one.endsWith('/') && path.startsWith(one))))
 const endMs = positionals.length > 0 ? Infinity : performance.now() + Number(values.minutes) * 60_000
 if (positionals.length === 0) console.log(`SEED=${seed}`)
-const tree = compileTree()
+const tree = transpiledTree()
 process.on('exit', () => rmSync(tree, { recursive: true, force: true }))
 for (const trial of positionals.length > 0 ? named.flatMap(trialsOf) : sample(seeded(seed))) {
   if (performance.now() > endMs) break

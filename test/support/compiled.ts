@@ -1,60 +1,61 @@
 /**
- * Sources and tests as JavaScript, for what runs them often or measures them. What was compiled stays in
- * `node_modules/.cache`, so that only what has changed since is compiled again; each run copies it into a folder of its
- * own, so that nobody who edits or compiles meanwhile changes what it runs.
+ * Sources and tests as JavaScript, without their types, which `npm run check` judges. What was transpiled stays in
+ * `node_modules/.cache`, so that only what has changed since is transpiled again; each run copies it into a folder of
+ * its own, so that nobody who edits or builds meanwhile changes what it runs.
  */
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import {
-  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync,
-  writeFileSync
+  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import ts from 'typescript'
 
-const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Also has the durations of the last runs (`run.ts`). */
 export const CACHE: string = join(ROOT, 'node_modules', '.cache', 'tests')
-const COMPILED = join(CACHE, 'compiled')
-/** What was compiled last. */
-const STAMP = join(CACHE, 'stamp')
-const COMPILER = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
-const COMPILATION = [
-  COMPILER, '-p', 'test', '--noEmit', 'false', '--sourceMap', '--outDir', COMPILED,
-  '--incremental', '--tsBuildInfoFile', join(CACHE, 'tsbuildinfo')
-]
+const TRANSPILED = join(CACHE, 'transpiled')
+/** Which state of each source was transpiled last. */
+const STAMPS = join(CACHE, 'stamps.json')
 
-/** A text that another state of the sources has not: each file with its size and the time of its last change. */
-function stampOf(): string {
-  const files = ['src', 'test'].flatMap(folder =>
-    readdirSync(join(ROOT, folder), { recursive: true }).map(name => join(folder, String(name))))
-  return ['package-lock.json', 'tsconfig.json', ...files].filter(name => /\.(ts|js|json)$/.test(name)).sort()
-    .map(name => {
-      const { size, mtimeMs } = statSync(join(ROOT, name))
-      return `${name} ${size} ${mtimeMs}\n`
-    }).join('')
-}
-
-/** Throws what the compiler says. */
-async function compile(): Promise<void> {
-  const stamp = stampOf()
-  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return
-  rmSync(STAMP, { force: true })
-  mkdirSync(CACHE, { recursive: true })
-  await run(process.execPath, COMPILATION, { cwd: ROOT })
-  for (const name of readdirSync(COMPILED, { recursive: true }).map(String)) {
-    const source = join(ROOT, name.replace(/\.js(\.map)?$/, '.ts'))
-    if (source.endsWith('.ts') && !existsSync(source)) rmSync(join(COMPILED, name))
+function transpile(): void {
+  const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (fault: ts.Diagnostic) => {
+    throw new Error(ts.flattenDiagnosticMessageText(fault.messageText, '\n'))
+  } }
+  const config = ts.getParsedCommandLineOfConfigFile(join(ROOT, 'test', 'tsconfig.json'), {}, host)!
+  const compilerOptions: ts.CompilerOptions = {
+    ...config.options, noEmit: false, sourceMap: true, module: ts.ModuleKind.ESNext
   }
-  writeFileSync(STAMP, stamp)
+  const old: { readonly [name: string]: string } = existsSync(STAMPS) ? JSON.parse(readFileSync(STAMPS, 'utf8')) : {}
+  const stamps: { [name: string]: string } = {}
+  const of = (path: string): string => { const { size, mtimeMs } = statSync(path); return `${size} ${mtimeMs}` }
+  const compiler = of(join(ROOT, 'package-lock.json')) + of(join(ROOT, 'tsconfig.json'))
+  rmSync(STAMPS, { force: true })
+  for (const path of config.fileNames) {
+    const name = relative(ROOT, path)
+    stamps[name] = `${of(path)} ${compiler}`
+    if (stamps[name] === old[name]) continue
+    const to = join(TRANSPILED, name.replace(/\.ts$/, '.js'))
+    const { outputText, sourceMapText } = ts.transpileModule(readFileSync(path, 'utf8'),
+      { fileName: basename(name), compilerOptions })
+    mkdirSync(dirname(to), { recursive: true })
+    writeFileSync(to, outputText)
+    writeFileSync(`${to}.map`, sourceMapText!)
+  }
+  for (const name of Object.keys(old).filter(name => !(name in stamps))) {
+    for (const end of ['.js', '.js.map']) rmSync(join(TRANSPILED, name.replace(/\.ts$/, end)), { force: true })
+  }
+  writeFileSync(STAMPS, JSON.stringify(stamps))
 }
 
-function copyOfCompiled(): string {
+/** `src` and `test` in a folder of its own, beside all that they read, from a built program; the caller removes it. */
+export function transpiledTree(): string {
+  transpile()
   const tree = mkdtempSync(join(tmpdir(), 'pes-compiled-'))
   chmodSync(tree, 0o755) // programs that run as another user load what is in it
-  cpSync(COMPILED, tree, { recursive: true })
+  cpSync(TRANSPILED, tree, { recursive: true })
   for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md', 'CHANGELOG.md']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
@@ -64,19 +65,12 @@ function copyOfCompiled(): string {
   return tree
 }
 
-/** Compiles `src` and `test` into a folder of its own, beside all that they read; the caller removes it. */
-export function compileTree(): string {
-  execFileSync(process.execPath, COMPILATION, { cwd: ROOT })
-  return copyOfCompiled()
-}
-
-/** The same while the program is built; the folder goes with this process. Throws what a compiler says. */
+/** The same, once the program is built; the folder goes with this process. Throws what the compiler says. */
 export async function buildTree(): Promise<string> {
-  const said = ({ stdout, stderr, message }: { stdout?: string, stderr?: string, message: string }): never => {
-    throw new Error(`${stdout ?? message}${stderr ?? ''}`)
-  }
-  await Promise.all([run('npm', ['run', '--silent', 'build'], { cwd: ROOT }).catch(said), compile().catch(said)])
-  const tree = copyOfCompiled()
+  const build = promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT })
+  transpile() // while the program is built
+  await build.catch(({ stdout, stderr, message }) => { throw new Error(`${stdout ?? message}${stderr ?? ''}`) })
+  const tree = transpiledTree()
   process.on('exit', () => rmSync(tree, { recursive: true, force: true }))
   return tree
 }

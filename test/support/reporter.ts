@@ -8,14 +8,14 @@ export function lastLine(skips: ReadonlyMap<string, number>, leftOut: readonly s
   return `skipped: ${[...tests, ...files].join('; ') || 'nothing'}\n`
 }
 
-export function textOf({ path, tests, output, seeds, ms, problems }: FileResult): string {
+export function textOf({ path, tests, output, seeds, ms, cpuMs, problems }: FileResult): string {
   const failed = tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true)
   const isGood = tests.every(({ error }) => error === undefined) && problems.length === 0
   return [
     output, ...failed.map(({ name, error }) => `✖ ${path}: ${name}\n${error}\n`),
     ...problems.map(problem => `✖ ${path}: ${problem}\n`),
     ...isGood ? [] : seeds.map(seed => `${seed}\n`), `${isGood ? '✔'
-      : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s\n`
+      : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s, ${(cpuMs / 1000).toFixed(1)} s of a core\n`
   ].join('')
 }
 

@@ -18,6 +18,7 @@ export interface FileResult {
   readonly output: string
   readonly seeds: readonly string[]
   readonly ms: number
+  readonly cpuMs: number
   /** What is wrong besides the tests that failed: it ended early, lost tests, did not end. */
   readonly problems: readonly string[]
 }
@@ -31,7 +32,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 function argsOf(path: string, root: string): readonly string[] {
   const compiled = join(root, path.replace(/\.ts$/, '.js'))
   return existsSync(compiled)
-    ? ['--enable-source-maps', `--test-reporter=${join(root, `${EVENTS}.js`)}`, compiled]
+    ? [`--test-reporter=${join(root, `${EVENTS}.js`)}`, compiled]
     : ['--import', 'tsx', `--test-reporter=${join(TEST, `${EVENTS}.ts`)}`, join(root, path)]
 }
 
@@ -70,7 +71,8 @@ export async function runFile(path: string, timeoutMs: number = FILE_TIMEOUT_MS,
   else if (signal !== null) problems.unshift(`it was ended by ${signal}`)
   else if (code !== 0 && !tests.some(({ error }) => error !== undefined)) problems.unshift(`it ended with code ${code}`)
   const seeds = told.flatMap(({ seed }) => seed ?? [])
-  return { path, tests, output, seeds, ms: performance.now() - beganMs, problems }
+  const cpuMs = told.reduce((sum, { cpuMs = 0 }) => sum + cpuMs, 0)
+  return { path, tests, output, seeds, ms: performance.now() - beganMs, cpuMs, problems }
 }
 
 /** What shows that not all tests were run which the process had, or had not yet, registered. */
