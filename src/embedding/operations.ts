@@ -58,13 +58,16 @@ export type EntryWithoutSecrets = Pick<Entry, 'id' | 'sistema' | 'usuario' | 'ur
   readonly otp?: true
 }
 
-/** A change of an entry, without values. */
+/** A change of an entry, without secrets. */
 export interface PastChange {
   readonly version: number
   /** ISO 8601. */
   readonly time: string
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
-  readonly fields: readonly EntryField[]
+  /** Those that it set; absent if `change` is `unseen`. */
+  readonly fields?: readonly EntryField[]
+  /** What it set, of the fields that are no secret; `''` if it cleared one. */
+  readonly values?: Partial<Pick<Entry, 'sistema' | 'usuario' | 'url' | 'grupo'>>
   /** A user's address, `#ID` for a removed user, an operator's name, or null. */
   readonly by: string | null
 }

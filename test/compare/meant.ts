@@ -90,8 +90,9 @@ export const MEANT: readonly Meant[] = [
     of: /\/api\/whoKnows/, isOther: isUnknownPath
   },
   {
-    said: '`GET /api/formerPassword/{id}/{version}` gives the values of one change.',
-    of: /\/api\/formerPassword/, isOther: isUnknownPath
+    said: '`GET /api/formerPassword/{id}/{version}` gives the password that one change set, and `formerNotes` the ' +
+      'notes.',
+    of: /\/api\/former(Password|Notes)/, isOther: isUnknownPath
   },
   {
     said: '`GET /api/oneTimeCode/{id}` answers with the code of this moment.',
@@ -123,16 +124,21 @@ export const MEANT: readonly Meant[] = [
     commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(/,"exposed":\d+/g, ''))
   },
   {
+    said: '`GET /api/deletedPasswords/{id}` beyond the newest id answers 200 with an empty list, and no longer 404.',
+    of: /\/api\/deletedPasswords\//, isOther: (old, young) => has(404)(old) && has(200)(young)
+  },
+  {
     said: '`deletedPasswords` answers without passwords and notes, and says when and by whom an entry was deleted.',
     of: /\/api\/deletedPasswords/,
     commonOf: inJson(({ passwords, ...others }) => ({ ...others,
       passwords: passwords?.map(({ password, notas, deleted, deletedBy, ...open }: any) => open) }))
   },
   {
-    said: '`historyPassword` answers the names of the fields and no values.',
+    said: '`historyPassword` answers the names of the fields, and in `values` what was set of those that are no ' +
+      'secret.',
     of: /\/api\/historyPassword/,
     commonOf: inJson(({ history, ...others }) => ({ ...others,
-      history: history?.map(({ version, fields, ...change }: any) =>
+      history: history?.map(({ version, fields = [], values, ...change }: any) =>
         ({ ...change, fields: (Array.isArray(fields) ? fields : Object.keys(fields)).filter(isOlder) }))
         .filter(({ change, fields }: any) => change !== 'updated' || fields.length > 0) }))
   },

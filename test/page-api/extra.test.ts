@@ -24,6 +24,7 @@ const ROUTES = [
   ['historyPassword', 'GET', '/api/historyPassword/1', 'password:history', undefined]
 ] as const
 const NO_PAGE = !('page' in SETTINGS) && 'there is no page'
+const SECRETS = { password: 'p', sistema: 's', usuario: 'u', notas: 'n' }
 const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
 
 async function filled(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
@@ -47,7 +48,7 @@ test('without EXTRA_ROUTES=on there is none of them', async t => {
 test('with the page what was deleted is served all the same, and no history', { skip: NO_PAGE }, async t => {
   const { url } = await startService(t, { page: 'on' })
   const answers = await Promise.all(ROUTES.map(([, method, path]) => send(url, method, path)))
-  assert.deepEqual(answers.map(({ json }) => json.message), [undefined, UNKNOWN.message, UNKNOWN.message, 'Not Found'])
+  assert.deepEqual(answers.map(({ json }) => json.message), [undefined, undefined, UNKNOWN.message, 'Not Found'])
 })
 
 test('a deleted entry is listed and restored, and its history read, newest first', async t => {
@@ -61,16 +62,15 @@ test('a deleted entry is listed and restored, and its history read, newest first
   assert.equal(service.store.state.entries.get(2)?.status, 1)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json, { passwords: [], status: 200 })
   const { history } = (await send(url, 'GET', '/api/historyPassword/2')).json
-  assert.deepEqual(history.map(({ change, fields, by }: { change: string, fields: object, by: unknown }) => [change,
-    fields, by]), [
-    ['restored', [], null], ['deleted', [], null], ['updated', ['password'], null],
-    ['created', ['password', 'sistema', 'usuario'], null]
+  assert.deepEqual(history.map(({ change, fields, values, by }: any) => [change, fields, values, by]), [
+    ['restored', [], {}, null], ['deleted', [], {}, null], ['updated', ['password'], {}, null],
+    ['created', ['password', 'sistema', 'usuario'], { sistema: 's', usuario: 'u' }, null]
   ])
   const former = await Promise.all(history.map(({ version }: { version: number }) =>
     send(url, 'GET', `/api/formerPassword/2/${version}`)))
   assert.deepEqual(former.map(({ json }) => json), [
-    {}, {}, { password: 'second' }, { password: 'first', sistema: 's', usuario: 'u' }
-  ].map(fields => ({ fields, status: 200 })))
+    UNKNOWN, UNKNOWN, { password: 'second', status: 200 }, { password: 'first', status: 200 }
+  ])
   assert.deepEqual(history.map(({ version }: { version: number }) => version), [4, 3, 2, 1],
     'they tell nothing of other entries')
   for (const version of ['5', '999', 'x', '0']) {
@@ -84,6 +84,24 @@ test('a deleted entry is listed and restored, and its history read, newest first
     assert.deepEqual((await send(url, 'POST', `/api/restorePassword/${id}`)).json, UNKNOWN)
     assert.deepEqual((await send(url, 'GET', `/api/historyPassword/${id}`)).json, UNKNOWN)
   }
+})
+
+test('a history shows what is no secret, as each change set it; former secrets are answered one at a time', async t => {
+  const { url, service: { store } } = await startService(t, { 'extra-routes': 'on' })
+  const first = { password: 'SECRET', sistema: 's', usuario: 'u', url: 'https://s.example', notas: 'NOTES', grupo: 'a' }
+  await createEntry(store, { ...first, otp: 'JBSWY3DPEHPK3PXP' }, null)
+  await updateEntry(store, 1, { url: '', notas: '', grupo: 'b' }, null)
+  const answer = await send(url, 'GET', '/api/historyPassword/1')
+  assert.deepEqual(answer.json.history.map(({ fields, values }: any) => [fields, values]), [
+    [['url', 'notas', 'grupo'], { url: '', grupo: 'b' }],
+    [['password', 'sistema', 'usuario', 'url', 'notas', 'grupo', 'otp'],
+      { sistema: 's', usuario: 'u', url: 'https://s.example', grupo: 'a' }]
+  ])
+  for (const secret of ['SECRET', 'NOTES', 'JBSW']) assert.ok(!answer.text.includes(secret), secret)
+  const former = await Promise.all(['Password/1/2', 'Password/1/1', 'Notes/1/2', 'Notes/1/1', 'Notes/1/3', 'Notes/9/1']
+    .map(async rest => (await send(url, 'GET', `/api/former${rest}`)).json))
+  assert.deepEqual(former, [UNKNOWN, { password: 'SECRET', status: 200 }, { notas: '', status: 200 },
+    { notas: 'NOTES', status: 200 }, UNKNOWN, UNKNOWN])
 })
 
 test('a history names who has created, changed, deleted and restored an entry', async t => {
@@ -134,15 +152,17 @@ test('one history is read at a time, and others are answered meanwhile', async t
 
 test('a former value is not answered to whom its entry goes out of sight while it is looked up', async t => {
   const { service: { store } } = await filled(t)
-  await updateEntry(store, 1, { grupo: 'a' }, null)
-  const { handle } = historyRoutes(store, store.journal as DurableJournal)
-    .find(({ operation }) => operation === 'formerPassword')!
-  const call = { id: 1, version: 2, session: { user: 1, groups: ['a'] } } as never
-  assert.equal((await handle(call)).status, 200)
-  const looking = handle(call)
-  const data = { id: 1, grupo: 'b' }
-  store.state.apply({ seq: 0, time: store.state.recorded, type: 'fields.updated', by: null, data })
-  assert.equal((await looking).status, 404)
+  for (const operation of ['formerPassword', 'formerNotes']) {
+    await createEntry(store, { ...SECRETS, grupo: 'a' }, null)
+    const { handle } = historyRoutes(store, store.journal as DurableJournal).find(one => one.operation === operation)!
+    const id = store.state.entries.size
+    const call = { id, version: 1, session: { user: 1, groups: ['a'] } } as never
+    assert.equal((await handle(call)).status, 200)
+    const looking = handle(call)
+    const data = { id, grupo: 'b' }
+    store.state.apply({ seq: 0, time: store.state.recorded, type: 'fields.updated', by: null, data })
+    assert.equal((await looking).status, 404, operation)
+  }
 })
 
 test('who knows an entry is not answered if it is purged while passwords are compared', async () => {
@@ -189,33 +209,34 @@ test('what ABILITIES says of deletedPasswords holds for both of its paths, unles
 
 /** `ABILITIES`, what a caller has, and the status of each operation on an entry that is there. */
 const CONFIGURED: readonly (readonly [setting: string, has: string, listPassword: number, getPassword: number,
-  listEntries: number, oneTimeCode: number, historyPassword: number, formerPassword: number, whoKnows: number])[] = [
-  ['', 'password:read', 200, 200, 200, 200, 403, 403, 403],
-  ['', 'entry:list', 403, 403, 200, 403, 403, 403, 403],
-  ['', 'password:history', 403, 403, 403, 403, 200, 200, 200],
-  ['', 'entry:knowledge', 403, 403, 403, 403, 403, 403, 200],
-  ['listPassword=x', 'x', 200, 403, 200, 403, 403, 403, 403],
-  ['listPassword=x', 'entry:list', 403, 403, 200, 403, 403, 403, 403],
-  ['listPassword=x', 'password:read', 403, 200, 200, 200, 403, 403, 403],
-  ['getPassword=y', 'y', 403, 200, 403, 200, 403, 403, 403],
-  ['listPassword=x,getPassword=y', 'x', 200, 403, 200, 403, 403, 403, 403],
-  ['listPassword=any', 'password:create', 200, 403, 200, 403, 403, 403, 403],
-  ['listPassword=x,listEntries=z', 'x', 200, 403, 403, 403, 403, 403, 403],
-  ['listPassword=x,listEntries=z', 'z', 403, 403, 200, 403, 403, 403, 403],
-  ['historyPassword=h', 'h', 403, 403, 403, 403, 200, 200, 200],
-  ['historyPassword=h', 'password:history', 403, 403, 403, 403, 403, 403, 200],
-  ['historyPassword=h,formerPassword=f', 'h', 403, 403, 403, 403, 200, 403, 200],
-  ['historyPassword=h,whoKnows=k', 'h', 403, 403, 403, 403, 200, 200, 403],
-  ['historyPassword=any', 'password:create', 403, 403, 403, 403, 200, 200, 200]
+  listEntries: number, oneTimeCode: number, historyPassword: number, formerPassword: number,
+  formerNotes: number, whoKnows: number])[] = [
+  ['', 'password:read', 200, 200, 200, 200, 403, 403, 403, 403],
+  ['', 'entry:list', 403, 403, 200, 403, 403, 403, 403, 403],
+  ['', 'password:history', 403, 403, 403, 403, 200, 200, 200, 200],
+  ['', 'entry:knowledge', 403, 403, 403, 403, 403, 403, 403, 200],
+  ['listPassword=x', 'x', 200, 403, 200, 403, 403, 403, 403, 403],
+  ['listPassword=x', 'entry:list', 403, 403, 200, 403, 403, 403, 403, 403],
+  ['listPassword=x', 'password:read', 403, 200, 200, 200, 403, 403, 403, 403],
+  ['getPassword=y', 'y', 403, 200, 403, 200, 403, 403, 403, 403],
+  ['listPassword=x,getPassword=y', 'x', 200, 403, 200, 403, 403, 403, 403, 403],
+  ['listPassword=any', 'password:create', 200, 403, 200, 403, 403, 403, 403, 403],
+  ['listPassword=x,listEntries=z', 'x', 200, 403, 403, 403, 403, 403, 403, 403],
+  ['listPassword=x,listEntries=z', 'z', 403, 403, 200, 403, 403, 403, 403, 403],
+  ['historyPassword=h', 'h', 403, 403, 403, 403, 200, 200, 200, 200],
+  ['historyPassword=h', 'password:history', 403, 403, 403, 403, 403, 403, 403, 200],
+  ['historyPassword=h,formerPassword=f', 'h', 403, 403, 403, 403, 200, 403, 403, 200],
+  ['historyPassword=h,whoKnows=k', 'h', 403, 403, 403, 403, 200, 200, 200, 403],
+  ['historyPassword=any', 'password:create', 403, 403, 403, 403, 200, 200, 200, 200]
 ]
 
 test('who may call an operation by the ability that ABILITIES asks for may call those that tell less', async () => {
   const paths = ['listPassword', 'getPassword/1', 'listEntries', 'oneTimeCode/1', 'historyPassword/1',
-    'formerPassword/1/1', 'whoKnows/1']
+    'formerPassword/1/1', 'formerNotes/1/1', 'whoKnows/1']
   for (const [setting, has, ...expected] of CONFIGURED) {
     await within(async scope => {
       const started = await startProtected(scope, { 'extra-routes': 'on', ...setting && { abilities: setting } })
-      const fields = { sistema: 's', usuario: 'u', password: 'p', otp: 'JBSWY3DPEHPK3PXP' }
+      const fields = { ...SECRETS, otp: 'JBSWY3DPEHPK3PXP' }
       await createEntry(started.service.store, fields, null)
       // As an older configuration gave it: perhaps no operation asks for it any more.
       const { token } = (await new Accounts(started.service.store).issue(ANA, [has], undefined))!
@@ -240,7 +261,10 @@ test('the deleted entries are as many as a mebibyte takes, and at least one; old
   assert.deepEqual(older.json.passwords.map(({ id }: { id: number }) => id),
     Array.from({ length: 13 }, (_, i) => 13 - i))
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords/1')).json, { passwords: [], status: 200 })
-  for (const id of ['0', '31', '999999999999999', 'x', '-1']) {
+  for (const id of ['31', '32', '999999999999999']) {
+    assert.deepEqual((await send(url, 'GET', `/api/deletedPasswords/${id}`)).json.passwords[0].id, 30, id)
+  }
+  for (const id of ['0', '1000000000000000', 'x', '-1']) {
     assert.deepEqual((await send(url, 'GET', `/api/deletedPasswords/${id}`)).json, UNKNOWN, id)
   }
   assert.ok(Buffer.byteLength(deleted.text) < 1_100_000)

@@ -29,7 +29,8 @@ const ABILITIES = {
   updatePassword: ['password:update'], deletePassword: ['password:delete'], deletedPasswords: ['password:deleted'],
   olderDeletedPasswords: ['password:deleted'],
   restorePassword: ['password:restore'], listEntries: ['entry:list'], historyPassword: ['password:history'],
-  formerPassword: ['password:history'], whoKnows: ['entry:knowledge'], oneTimeCode: ['password:read'],
+  formerPassword: ['password:history'], formerNotes: ['password:history'],
+  whoKnows: ['entry:knowledge'], oneTimeCode: ['password:read'],
   changeOwnPassword: undefined, ownSessions: undefined, endOwnSessions: undefined
 }
 

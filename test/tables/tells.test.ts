@@ -54,8 +54,9 @@ test('every answer that has a present password in it is sent to somebody who is 
       }
     }
   }
-  const tellers = routes.filter(({ path }) => /getPassword|listPassword|updatePassword|formerPassword/.test(path))
-  assert.equal(tellers.length, 4, 'these were among them')
+  const tellers = routes.filter(({ path }) =>
+    /getPassword|listPassword|updatePassword|formerPassword|formerNotes/.test(path))
+  assert.equal(tellers.length, 5, 'these were among them')
   assert.ok(seen > 20)
   assert.ok(store.state.userOf(ANA) !== undefined)
 })

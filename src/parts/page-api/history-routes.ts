@@ -1,11 +1,13 @@
-/** The history of an entry: who changed what and when, and the values of one change. */
+/**
+ * The history of an entry: who changed what and when. A former secret is answered alone, because
+ * its reader then knows it.
+ */
 import { BUSY, jsonReply, type Reply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../entries/entry-routes.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
-import { ANSWERED_FIELDS, ENTRY_FIELDS } from '../../entries/entry.ts'
+import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS, openFieldsOf } from '../../entries/entry.ts'
 import type { Store } from '../../store/store.ts'
 import {
-  EXAMPLE,
   object,
   TEXT,
   UNKNOWN_ID,
@@ -19,6 +21,31 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
   const { state } = store
   const before = unknownIdIn(store)
   const historyOf = historyReader(journal)
+  const former = (
+    operation: string,
+    field: 'password' | 'notas',
+    description: RouteDescription
+  ): DescribedRoute => ({
+    operation,
+    method: 'GET',
+    path: `/api/${operation}/{id}/{version}`,
+    description,
+    before,
+    handle: async ({ id, version, session }) => {
+      const changes = await historyOf(id, session?.groups)
+      if (changes === undefined) return BUSY
+      const value = changes.find(one => one.version === version)?.fields[field]
+      if (value === undefined) return UNKNOWN
+      const read = { ...jsonReply(200, { [field]: value, status: 200 }), logged: { entry: id } }
+      const again = (): Reply => {
+        // moved out of sight, or purged, meanwhile
+        if (before(id, session) !== undefined) return UNKNOWN
+        if (field !== 'password') return read
+        return { ...read, tells: value === state.entries.get(id)?.password ? id : [], again }
+      }
+      return again()
+    }
+  })
   return [
     {
       operation: 'historyPassword',
@@ -31,48 +58,26 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
         if (changes === undefined) return BUSY
         const history = changes.map(({ by, fields, ...change }) => ({
           ...change,
-          fields: Object.keys(fields),
+          ...(change.change !== 'unseen' && {
+            fields: Object.keys(fields),
+            values: openFieldsOf(fields)
+          }),
           by: by === null ? null : nameOf(state, by)
         }))
         return jsonReply(200, { history, status: 200 })
       }
     },
-    {
-      operation: 'formerPassword',
-      method: 'GET',
-      path: '/api/formerPassword/{id}/{version}',
-      description: FORMER,
-      before,
-      handle: async ({ id, version, session }) => {
-        const changes = await historyOf(id, session?.groups)
-        if (changes === undefined) return BUSY
-        const found = changes.find(one => one.version === version)
-        if (found === undefined || found.change === 'unseen') return UNKNOWN
-        const fields = Object.fromEntries(
-          ANSWERED_FIELDS.map(field => [field, found.fields[field]])
-        )
-        const read = jsonReply(200, { fields, status: 200 })
-        const again = (): Reply => {
-          // moved out of sight, or purged, meanwhile
-          if (before(id, session) !== undefined) return UNKNOWN
-          const isPresent =
-            fields['password'] !== undefined &&
-            fields['password'] === state.entries.get(id)?.password
-          return { ...read, tells: isPresent ? id : [], logged: { entry: id }, again }
-        }
-        return again()
-      }
-    }
+    former('formerPassword', 'password', PASSWORD),
+    former('formerNotes', 'notas', NOTES)
   ]
 }
-
-const STRINGS = Object.fromEntries(ANSWERED_FIELDS.map(field => [field, TEXT]))
 
 const HISTORY: RouteDescription = {
   tag: 'extra',
   summary: 'The changes of an entry, newest first.',
   description:
-    'With the names of the fields that each set; `formerPassword` gives the values. At most 500. ' +
+    'With the names of the fields that each set, and with those values that are no secret; ' +
+    '`formerPassword` and `formerNotes` give the others. At most 500. ' +
     '`version` counts the changes of this entry from 1; a compaction begins again. ' +
     'Of the time in a group that the caller does not see, `unseen` says that something was changed and when; the ' +
     'change that brought the entry in sight has all fields. ' +
@@ -86,7 +91,8 @@ const HISTORY: RouteDescription = {
           version: 2,
           time: '2026-01-31T12:00:00.000Z',
           change: 'updated',
-          fields: ['password'],
+          fields: ['password', 'usuario'],
+          values: { usuario: FIELDS.usuario.example },
           by: 'ana@example.org'
         }
       ],
@@ -99,34 +105,44 @@ const HISTORY: RouteDescription = {
     history: object({
       history: {
         type: 'array',
-        items: object({
-          version: { type: 'integer', minimum: 1 },
-          time: TEXT,
-          change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
-          fields: { type: 'array', items: { enum: ENTRY_FIELDS } },
-          by: { type: ['string', 'null'] }
-        })
+        items: {
+          type: 'object',
+          required: ['version', 'time', 'change', 'by'],
+          additionalProperties: false,
+          properties: {
+            version: { type: 'integer', minimum: 1 },
+            time: TEXT,
+            change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
+            fields: { type: 'array', items: { enum: ENTRY_FIELDS } },
+            values: {
+              type: 'object',
+              additionalProperties: false,
+              properties: Object.fromEntries(OPEN_FIELDS.map(field => [field, TEXT]))
+            },
+            by: { type: ['string', 'null'] }
+          }
+        }
       },
       status: { const: 200 }
     })
   }
 }
-const FORMER: RouteDescription = {
-  tag: 'extra',
-  summary: 'The values that one change of an entry set.',
-  description:
-    '`version` is from the history. An unknown version, and one out of sight, is answered as an unknown ' +
-    'id. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
-  ids: { former: 1, unknown: UNKNOWN_ID },
-  answers: {
-    former: jsonReply(200, { fields: EXAMPLE, status: 200 }),
-    unknown: UNKNOWN,
-    busy: BUSY
-  },
-  schemas: {
-    former: object({
-      fields: { type: 'object', additionalProperties: false, properties: STRINGS },
-      status: { const: 200 }
-    })
+const PASSWORD = formerOf('password', 'The password that one change of an entry set.')
+const NOTES = formerOf('notas', 'The notes that one change of an entry set.')
+
+function formerOf(field: 'password' | 'notas', summary: string): RouteDescription {
+  return {
+    tag: 'extra',
+    summary,
+    description:
+      '`version` is from the history. A version that set none, an unknown one, and one out of sight are ' +
+      'answered as an unknown id. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+    ids: { former: 1, unknown: UNKNOWN_ID },
+    answers: {
+      former: jsonReply(200, { [field]: FIELDS[field].example, status: 200 }),
+      unknown: UNKNOWN,
+      busy: BUSY
+    },
+    schemas: { former: object({ [field]: TEXT, status: { const: 200 } }) }
   }
 }

@@ -27,6 +27,8 @@ import { listRoute, OPEN } from './list-route.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
 
+/** One digit more than an id has. */
+const NO_ID = 1e15
 /** Unless the first value in an answer is larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
@@ -112,9 +114,9 @@ function deletedRoutes({ state }: Store): readonly DescribedRoute[] {
       method: 'GET',
       path: '/api/deletedPasswords/{id}',
       description: OLDER,
-      // A purged id can be asked from too.
+      // Any id: an answer that depends on the newest one would tell of entries out of sight.
       handle: ({ id, session }) =>
-        id === 0 || id > state.entries.size ? UNKNOWN : replyBelow(id, session)
+        id === 0 ? UNKNOWN : replyBelow(id, session)
     }
   ]
 }
@@ -173,7 +175,7 @@ const OLDER: RouteDescription = {
   tag: 'extra',
   summary: 'The deleted entries whose ids are below this one, newest first.',
   description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
-  ids: { deleted: 2, unknown: UNKNOWN_ID },
+  ids: { deleted: 2, unknown: NO_ID },
   answers: {
     deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }),
     unknown: UNKNOWN

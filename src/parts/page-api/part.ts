@@ -36,6 +36,7 @@ export const pageApi: Part<ExtraSettings> = {
     restorePassword: 'password:restore',
     historyPassword: 'password:history',
     formerPassword: 'historyPassword',
+    formerNotes: 'formerPassword',
     // Whoever may read histories knows who set which password.
     whoKnows: ['entry:knowledge', 'historyPassword']
   },

@@ -84,7 +84,9 @@ export interface Change {
   readonly time: string
   readonly by: string | null
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
-  readonly fields: readonly (keyof EntryFields | 'otp')[]
+  /** Neither for `unseen`. `values`: those that are no secret. */
+  readonly fields?: readonly (keyof EntryFields | 'otp')[]
+  readonly values?: Partial<EntryFields>
 }
 
 /**
@@ -209,6 +211,7 @@ export type Operation =
   | 'restorePassword'
   | 'historyPassword'
   | 'formerPassword'
+  | 'formerNotes'
   | 'whoKnows'
   | 'oneTimeCode'
   | 'changeOwnPassword'

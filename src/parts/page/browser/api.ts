@@ -9,7 +9,6 @@ import {
   type Body,
   type Change,
   type Code,
-  type EntryFields,
   type Knowers,
   type List,
   type Listed,
@@ -149,12 +148,17 @@ export class Api {
     )
   }
 
-  /** The values that a change has set. */
-  async former(id: number, version: number): Promise<Answer<Partial<EntryFields>>> {
-    const asked = { isAnswer: (body: Body) => typeof body['fields'] === 'object' }
+  /** The secret that a change has set. */
+  async former(
+    id: number,
+    version: number,
+    name: 'password' | 'notas'
+  ): Promise<Answer<string>> {
+    const operation = name === 'password' ? 'formerPassword' : 'formerNotes'
+    const asked = { isAnswer: (body: Body) => typeof body[name] === 'string' }
     return mapped(
-      await this.#ask('GET', 'formerPassword', `${id}/${version}`, asked),
-      ({ body }) => body['fields']
+      await this.#ask('GET', operation, `${id}/${version}`, asked),
+      ({ body }) => body[name]
     )
   }
 

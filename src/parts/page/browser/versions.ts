@@ -43,7 +43,7 @@ function valueOf(name: Name, text: string): readonly HTMLElement[] {
   return [secret.text, secret.button]
 }
 
-function itemOf(id: number, { version, time, by, change, fields }: Change): HTMLElement {
+function itemOf(id: number, { version, time, by, change, fields = [], values }: Change): HTMLElement {
   const facts = [say(`history_${change}`), plainText(by ?? '')].filter(text => text !== '')
   const head = make(
     'p',
@@ -52,7 +52,12 @@ function itemOf(id: number, { version, time, by, change, fields }: Change): HTML
     ` · ${facts.join(' · ')}`
   )
   const labelOf = (name: Name | 'otp'): string => say(name === 'otp' ? 'oneTimeKey' : name)
-  const mayAsk = rights.may('formerPassword')
+  const linesOf = (name: Name | 'otp'): readonly HTMLElement[] => {
+    if (name === 'otp') return []
+    if (name !== 'password' && name !== 'notas') return valueOf(name, values?.[name] ?? '')
+    const operation = name === 'password' ? 'formerPassword' : 'formerNotes'
+    return rights.may(operation) ? formerOf(id, version, name) : []
+  }
   return make(
     'li',
     {},
@@ -62,16 +67,20 @@ function itemOf(id: number, { version, time, by, change, fields }: Change): HTML
         'p',
         { className: 'line' },
         labelOf(name),
-        ...(name === 'otp' || !mayAsk ? [] : formerOf(id, version, name))
+        ...linesOf(name)
       )
     )
   )
 }
 
-function formerOf(id: number, version: number, name: Name): readonly HTMLElement[] {
+function formerOf(
+  id: number,
+  version: number,
+  name: 'password' | 'notas'
+): readonly HTMLElement[] {
   const read = async (): Promise<string | undefined> => {
-    const answer = await api.former(id, version)
-    return answer.ok ? (answer.value[name] ?? '') : (void tell(explained(answer)) as undefined)
+    const answer = await api.former(id, version, name)
+    return answer.ok ? answer.value : (void tell(explained(answer)) as undefined)
   }
   const { text, button } = createSecret({ isNotes: name !== 'password', read })
   const copyIt = iconButton('copy', say('copyFormer'), () => void copySecret(read(), copyIt))
