@@ -88,7 +88,7 @@ export const SCRYPT_COST: { readonly ln: number; readonly r: number; readonly p:
 export const MAX_HASHES: number = 2
 /** Then: 503. */
 export const MAX_HASH_WAIT_MS: number = 20_000
-/** Some seconds' worth; above: 503, for unknown pairs first. */
+/** Some seconds' worth; above: 503, for unknown clients first. */
 export const MAX_HASH_QUEUE: number = 64
 /** A hundred years. */
 export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
@@ -105,11 +105,8 @@ export const TOKEN_SWEEP_MS: number = 60_000
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
 /** Pairs of client and e-mail address in a generation. */
 export const MAX_LOGIN_PAIRS: number = 5_000
-/**
- * Pairs of client address and user that have shown a valid token; above: half of them go, those
- * seen longest ago.
- */
-export const MAX_KNOWN_PAIRS: number = 10_000
+/** That have shown a valid token; above: half of them go, those seen longest ago. */
+export const MAX_KNOWN_CLIENTS: number = 10_000
 /**
  * Of a user, with the right password, in the time below; then: all codes are refused for as long.
  */

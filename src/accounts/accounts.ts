@@ -28,7 +28,7 @@ import {
   type OwnSession
 } from './listed.ts'
 import {
-  KnownPairs,
+  KnownClients,
   stepOfCode,
   stillAs,
   stillVouched,
@@ -89,7 +89,7 @@ export class Accounts {
   readonly #abilities: Abilities
   readonly #tokensPerUser: number
   readonly #warn: (line: string) => void
-  readonly #knownPairs = new KnownPairs()
+  readonly #knownClients = new KnownClients()
   readonly #wrongCodes = new WrongCodes()
 
   constructor(
@@ -244,7 +244,7 @@ export class Accounts {
     const isRight = await this.#hasher.verify(
       password,
       user?.passwordHash,
-      this.#knownPairs.has(client, user?.id)
+      this.#knownClients.has(client)
     )
     const judge = (state: State): User | typeof WRONG_CODE | undefined => {
       const now = isRight && user !== undefined ? stillAs(user)(state) : undefined
@@ -320,7 +320,7 @@ export class Accounts {
     if (found === undefined || isExpired(found, nowMs)) return undefined
     found.usedMs = nowMs
     const { user, abilities } = found
-    if (client !== undefined) this.#knownPairs.add(client, user)
+    if (client !== undefined) this.#knownClients.add(client)
     return { user, hash, token: found, abilities, groups: groupsOf(found, this.#state.users) }
   }
 

@@ -86,6 +86,7 @@ export function sessionRoutes(
       method: 'POST',
       path: '/api/logout',
       takesAnyToken: true,
+      isCountedByAddress: true,
       storingFailed: 'Error logging out',
       handle: async ({ session }) => {
         await accounts.revoke(session!.hash, session!.user)
@@ -101,7 +102,7 @@ const before: NonNullable<Route['before']> = (_id, session) =>
   session!.token.isOfLogin === true ? undefined : FORBIDDEN
 
 function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
-  // As for a login: the holder of a token must not find the password by trying.
+  // Of each token: who holds one must not find the password by trying, nor use up its user's tries.
   const tries = isLimited ? new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_RATE_LIMIT_CLIENTS) : undefined
   return [
     route({
@@ -109,13 +110,14 @@ function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
       method: 'POST',
       path: '/api/changeOwnPassword',
       takesAnyToken: true,
+      isCountedByAddress: true,
       before,
       shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword },
       storingFailed: 'Error changing password',
       handle: async ({ body: { password, newPassword }, session }) => {
         const fault = passwordFault(newPassword, accounts.emailOf(session!), 'newPassword')
         if (fault !== undefined) return invalid({ newPassword: [fault] })
-        take(tries, String(session!.user))
+        take(tries, session!.hash)
         return (await accounts.changePassword(session!, password, newPassword))
           ? PASSWORD_CHANGED
           : WRONG_PASSWORD
@@ -126,6 +128,7 @@ function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
       method: 'GET',
       path: '/api/ownSessions',
       takesAnyToken: true,
+      isCountedByAddress: true,
       before,
       handle: ({ session }) =>
         jsonReply(200, { sessions: accounts.sessions(session!), status: 200 })
@@ -135,6 +138,7 @@ function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
       method: 'POST',
       path: '/api/endOwnSessions',
       takesAnyToken: true,
+      isCountedByAddress: true,
       before,
       shape: { session: text },
       storingFailed: 'Error ending sessions',

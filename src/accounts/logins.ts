@@ -1,6 +1,6 @@
-/** What logins need beside passwords: who is known from where, and the second factor (RFC 6238). */
+/** What logins need beside passwords: known clients, and the second factor (RFC 6238). */
 import { randomBytes } from 'node:crypto'
-import { MAX_KNOWN_PAIRS, MAX_WRONG_CODES, WRONG_CODES_MS } from '../limits.ts'
+import { MAX_KNOWN_CLIENTS, MAX_WRONG_CODES, WRONG_CODES_MS } from '../limits.ts'
 import { RecentMap } from '../store/recent-map.ts'
 import type { State } from '../store/state.ts'
 import { base32Of, codeAt, otpIn, stepAt, type Otp } from './totp.ts'
@@ -42,18 +42,19 @@ export function stillVouched(user: User): (state: State) => User | undefined {
 }
 
 /**
- * Pairs of client address and user from which a valid token was seen since the start. A flood of
- * logins cannot be told from honest people by anything else.
+ * Client addresses from which a valid token was seen since the start. A flood of logins cannot be
+ * told from honest people by anything else. Not whose token it was: then the order of answers would
+ * say who is a user.
  */
-export class KnownPairs {
-  readonly #pairs = new RecentMap<true>(MAX_KNOWN_PAIRS / 2, Infinity)
+export class KnownClients {
+  readonly #clients = new RecentMap<true>(MAX_KNOWN_CLIENTS / 2, Infinity)
 
-  add(client: string, user: number): void {
-    this.#pairs.use(`${user} ${client}`, 0, isKnown)
+  add(client: string): void {
+    this.#clients.use(client, 0, isKnown)
   }
 
-  has(client: string, user: number | undefined): boolean {
-    return this.#pairs.peek(`${user} ${client}`) === true
+  has(client: string): boolean {
+    return this.#clients.peek(client) === true
   }
 }
 

@@ -30,7 +30,7 @@ interface Queued {
 
 /**
  * Methods reject with `hashes-busy` if too many calls wait, or one waits too long. `isKnown`: see
- * `KnownPairs`; the operator's calls are known.
+ * `KnownClients`; the operator's calls are known.
  */
 export class PasswordHasher {
   readonly #cost: ScryptCost

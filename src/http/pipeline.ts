@@ -318,11 +318,14 @@ function addressKey({ client, peer }: Context): string {
 /** Contract §8, §8.4. */
 function count(options: PipelineOptions, context: Context): void {
   const general = limitOf(options, context)
-  const own = context.match?.route?.limit
+  const route = context.match?.route
+  const own = route?.limit
   if (general === undefined && own === undefined) return
   const address = addressKey(context)
   const key =
-    options.limitsByUser === true && context.session !== undefined
+    options.limitsByUser === true &&
+    context.session !== undefined &&
+    route?.isCountedByAddress !== true
       ? `user ${context.session.user}`
       : address
   context.verdict = takeBoth(general, key, own, address)

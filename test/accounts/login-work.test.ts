@@ -7,14 +7,18 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { after, test } from 'node:test'
 import { event } from '../../src/store/event.ts'
+import { MAX_HASHES } from '../../src/limits.ts'
 import { newFactor } from '../../src/accounts/logins.ts'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
 
 const done: string[] = []
+/** The passwords whose hashes have begun, in order. */
+const begun: string[] = []
 const { scrypt, createHmac } = crypto
 const counted = crypto as { -readonly [N in 'scrypt' | 'createHmac']: (typeof crypto)[N] }
 counted.scrypt = ((password: string, salt: Buffer, length: number, cost: crypto.ScryptOptions, then: never) => {
+  begun.push(password)
   done.push(`scrypt ${salt.length} ${length} ${cost.N} ${cost.r} ${cost.p}`)
   scrypt(password, salt, length, cost, then)
 }) as typeof scrypt
@@ -64,4 +68,25 @@ test('logins that fail do the same work, whoever the user is, and whatever facto
   const code = codeOf(0)
   assert.ok(await accounts.login({ email: 'factor@x.org', password: PASSWORD, code, client: '' }, undefined))
   assert.deepEqual(await work('factor', PASSWORD, code), first, 'a used code')
+})
+
+test('the order of answers tells nothing of users, only whether a token came from the client’s address', async () => {
+  const store = new World().open()
+  const { accounts } = store
+  for (const name of ['token', 'plain', 'removed', 'without']) {
+    await accounts.addUser(`${name}@x.org`, undefined, ['*'], name === 'without' ? null : PASSWORD)
+  }
+  await accounts.removeUser('removed@x.org')
+  const { token } = (await accounts.login({ email: 'token@x.org', password: PASSWORD, client: 'new' }, 1))!
+  assert.ok(accounts.session(token, 'known'))
+  const names = ['unknown', 'token', 'removed', 'plain', 'other', 'without', 'token']
+  const logins = names.flatMap((name, i) => ['new', 'known'].map(client => ({ name, client, i })))
+  begun.length = 0
+  await Promise.all(logins.map(({ name, client, i }) =>
+    accounts.login({ email: `${name}@x.org`, password: `${client} ${name} ${i}`, client }, 1)))
+  const all = logins.map(({ name, client, i }) => `${client} ${name} ${i}`)
+  const waited = all.slice(MAX_HASHES)
+  const isKnown = (one: string): boolean => one.startsWith('known ')
+  assert.deepEqual(begun,
+    [...all.slice(0, MAX_HASHES), ...waited.filter(isKnown), ...waited.filter(one => !isKnown(one))])
 })

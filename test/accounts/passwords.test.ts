@@ -4,8 +4,8 @@ import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_KNOWN_PAIRS } from '../../src/limits.ts'
-import { KnownPairs } from '../../src/accounts/logins.ts'
+import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_WAIT_MS, MAX_KNOWN_CLIENTS } from '../../src/limits.ts'
+import { KnownClients } from '../../src/accounts/logins.ts'
 import { PasswordHasher } from '../../src/accounts/passwords.ts'
 import { CHEAP, hashAtFullCost } from '../support/hashes.ts'
 
@@ -141,17 +141,16 @@ test('a password that has waited too long is refused when its turn comes, and th
   await Promise.all([...running, soon])
 })
 
-test('beyond the bound the pairs seen longest ago are known no more; one seen again stays with the new ones', () => {
-  const half = MAX_KNOWN_PAIRS / 2
-  const pairs = new KnownPairs()
-  const add = (from: number): void => { for (let user = from; user < from + half; user++) pairs.add('::1', user) }
-  const known = (): boolean[] => [1, 2, half, half + 1, 2 * half + 1].map(user => pairs.has('::1', user))
+test('beyond the bound the clients seen longest ago are known no more; one seen again stays with the new ones', () => {
+  const half = MAX_KNOWN_CLIENTS / 2
+  const clients = new KnownClients()
+  const add = (from: number): void => { for (let n = from; n < from + half; n++) clients.add(`client ${n}`) }
+  const known = (): boolean[] => [1, 2, half, half + 1, 2 * half + 1].map(n => clients.has(`client ${n}`))
   add(1)
   add(half + 1)
   assert.deepEqual(known(), [true, true, true, true, false])
-  pairs.add('::1', 2)
+  clients.add('client 2')
   assert.deepEqual(known(), [false, true, false, true, false])
   add(2 * half + 1)
   assert.deepEqual(known(), [false, true, false, false, true])
-  assert.deepEqual([pairs.has('::2', 1), pairs.has('::1', undefined)], [false, false])
 })

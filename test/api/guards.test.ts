@@ -36,8 +36,9 @@ test('a request waits for what others wrote, except a GET that needs no token an
 
 /** What spares a route a guard. Every other route has none of it. */
 const SPARED: { readonly [operation: string]: readonly string[] } = {
-  login: ['isPublic'], logout: ['takesAnyToken'], changeOwnPassword: ['takesAnyToken'], ownSessions: ['takesAnyToken'],
-  endOwnSessions: ['takesAnyToken'], page: ['isPublic'], openapi: ['isPublic'],
+  login: ['isPublic'], logout: ['takesAnyToken', 'isCountedByAddress'],
+  changeOwnPassword: ['takesAnyToken', 'isCountedByAddress'], ownSessions: ['takesAnyToken', 'isCountedByAddress'],
+  endOwnSessions: ['takesAnyToken', 'isCountedByAddress'], page: ['isPublic'], openapi: ['isPublic'],
   health: ['isPublic', 'allowsHttp'], live: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'],
   status: ['isPublic']
 }
@@ -55,8 +56,8 @@ test('a route is spared a guard only where this table says so', async t => {
     ...opened.flatMap(({ routes = [] }) => [...routes])
   ]
   assert.ok(routes.length >= 7)
-  for (const { operation, path, isPublic, allowsHttp, takesAnyToken } of routes) {
-    const spared = Object.entries({ isPublic, allowsHttp, takesAnyToken })
+  for (const { operation, path, isPublic, allowsHttp, takesAnyToken, isCountedByAddress } of routes) {
+    const spared = Object.entries({ isPublic, allowsHttp, takesAnyToken, isCountedByAddress })
       .filter(([, is]) => is === true).map(([name]) => name)
     assert.deepEqual(spared, SPARED[operation] ?? [], `${operation} ${path}`)
   }

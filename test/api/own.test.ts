@@ -5,6 +5,7 @@ import { newFactor } from '../../src/accounts/logins.ts'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, World } from '../support/accounts.ts'
 import { journalBytes, linesOf } from '../support/journal.ts'
+import type { RawAnswer } from '../support/raw.ts'
 import type { Started } from '../support/service.ts'
 import type { FullStore } from '../support/stores.ts'
 
@@ -71,17 +72,53 @@ test('of two changes of one’s own password at once, one is made', async t => {
     ['session-changed', true])
 })
 
-test('tries at one’s own password count for the user, from wherever they come and with any token', async t => {
+test('tries at one’s own password count for each token, from wherever they come', async t => {
   const started = await startProtected(t, { 'login-limit': '100' })
-  const statuses: number[] = []
-  const tokens = [await loginOf(t, started), await loginOf(t, started)]
-  for (let n = 1; n <= 8; n++) {
-    const body = { password: 'wrong', newPassword: 'another long password' }
-    const { status } = await call(t, started.url, 'POST', '/api/changeOwnPassword',
-      { token: tokens[n % 2], body, localAddress: `127.0.0.${n}` })
-    statuses.push(status)
+  const [stolen, own] = [await loginOf(t, started), await loginOf(t, started)]
+  const statuses = async (token: string): Promise<readonly number[]> => {
+    const found: number[] = []
+    for (let n = 1; n <= 7; n++) {
+      const body = { password: 'wrong', newPassword: 'another long password' }
+      const { status } = await call(t, started.url, 'POST', '/api/changeOwnPassword',
+        { token, body, localAddress: `127.0.0.${n}` })
+      found.push(status)
+    }
+    return found
   }
-  assert.deepEqual(statuses, [400, 400, 400, 400, 400, 400, 429, 429])
+  for (const token of [stolen, own]) assert.deepEqual(await statuses(token), [400, 400, 400, 400, 400, 400, 429])
+})
+
+/** What a thief asks for with a stolen session, until it is refused. */
+const THIEVES: readonly (readonly [string, string, unknown?])[] = [
+  ['GET', '/api/listPassword'], ['GET', '/api/getPassword/1'], ['GET', '/api/ownSessions'], ['GET', '/api/nope'],
+  ['POST', '/api/endOwnSessions', { session: 'none' }], ['PUT', '/api/ownSessions'],
+  ['POST', '/api/changeOwnPassword', { password: 'wrong', newPassword: 'another long password' }],
+  ['POST', '/api/createPassword', {}], ['POST', '/api/login', { email: ANA, password: 'wrong' }]
+]
+
+test('whatever a stolen session asks for, its owner sees and ends it, or changes the password, from elsewhere', async t => {
+  for (const by of ['ip', 'user']) {
+    const started = await startProtected(t, { 'login-limit': '6', 'rate-limit': '10', 'rate-limit-by': by })
+    const stolen = await loginOf(t, started)
+    let n = 10
+    for (const [method, path, body] of THIEVES) {
+      const thief = { token: stolen, body, localAddress: '127.0.0.2' }
+      for (let asked = 0; asked < 12; asked++) await call(t, started.url, method, path, thief)
+      const localAddress = `127.0.0.${n++}`
+      const owner = async (method: string, path: string, body?: unknown): Promise<RawAnswer> =>
+        call(t, started.url, method, `/api/${path}`, { token, body, localAddress })
+      const { token } = (await call(t, started.url, 'POST', '/api/login',
+        { body: { email: ANA, password: PASSWORD }, localAddress })).json
+      const seen = await owner('GET', 'ownSessions')
+      assert.deepEqual([seen.status, seen.json.sessions.length], [200, 2], `${by} ${path}`)
+      for (const [wanted, own, body] of [[404, 'endOwnSessions', { session: 'none' }],
+        [400, 'changeOwnPassword', { password: 'wrong', newPassword: 'another long password' }],
+        [200, 'logout']] as const) {
+        const { status } = await owner('POST', own, body)
+        assert.equal(status, wanted, `${by}: ${own} after ${method} ${path}`)
+      }
+    }
+  }
 })
 
 test('a user without any ability sees and ends the own sessions, and nobody else’s', async t => {

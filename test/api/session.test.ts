@@ -29,8 +29,8 @@ test('§5.3 login: 200 with token, user and status, the address in any case, eac
     assert.equal(answer.status, 200)
     assert.match(token, /^pes_[A-Za-z0-9_-]{43}$/)
     assert.equal(answer.text,
-      `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana","abilities":["*"]},"expires":null,` +
-        '"status":200}')
+      `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana","secondFactor":false,"hasPassword":true,` +
+        '"abilities":["*"]},"expires":null,"status":200}')
     assert.equal(answer.headers['content-type'], JSON_TYPE)
     assert.equal(answer.headers['cache-control'], 'no-store')
     tokens.add(token)

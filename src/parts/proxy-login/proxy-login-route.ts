@@ -15,6 +15,7 @@ import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, PROXY_WARNING_MS } from '../../l
 import type { PartContext } from '../../part.ts'
 import type { Accounts } from '../../accounts/accounts.ts'
 import { vouchedUser } from '../../accounts/logins.ts'
+import { addressOf } from '../../rights/rights.ts'
 import { email as emailRule } from '../../rights/validate.ts'
 import type { DescribedRoute, RouteDescription } from '../routes/described-route.ts'
 import type { ProxyLoginSettings } from './part.ts'
@@ -61,7 +62,7 @@ export function proxyLoginRoute(context: ProxyLogin): DescribedRoute {
         return INVALID_CREDENTIALS
       }
       const user = vouchedUser(state, email)
-      take(pairs, `${clientKey(call.client)} ${user?.email}`)
+      take(pairs, `${clientKey(call.client)} ${addressOf(email)}`)
       const issued = await accounts.loginVouched(email, tokenTtlMinutes!)
       if (issued === undefined) warnOf(refusalOf(email, user?.isLocked))
       return loginReply(issued, user?.id)
