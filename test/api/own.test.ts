@@ -96,7 +96,7 @@ const THIEVES: readonly (readonly [string, string, unknown?])[] = [
   ['POST', '/api/createPassword', {}], ['POST', '/api/login', { email: ANA, password: 'wrong' }]
 ]
 
-test('whatever a stolen session asks for, its owner sees and ends it, or changes the password, from elsewhere', async t => {
+test('whatever a stolen session asks for, its owner sees and ends it, or changes the password', async t => {
   for (const by of ['ip', 'user']) {
     const started = await startProtected(t, { 'login-limit': '6', 'rate-limit': '10', 'rate-limit-by': by })
     const stolen = await loginOf(t, started)
