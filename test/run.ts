@@ -4,15 +4,15 @@
  *
  * Without an argument a run has all but what is CI's. `ci` is what is left out then, `all` is both; `portable` and
  * `newest` are for other Nodes and users. Other arguments name folders and files: `http`, `router`, `page/webkit`,
- * `test/http/router.test.ts`. Each file has a process of its own; one that ends early, loses tests or does not end
- * fails the run.
+ * `test/http/router.test.ts`. Small files of a folder share a process; one that ends early, loses tests or does not
+ * end fails the run.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
 import { buildTree, CACHE } from './support/compiled.ts'
 import { endOf, textOf } from './support/reporter.ts'
-import { runFile, type FileResult } from './support/test-file.ts'
+import { runFiles, type FileResult } from './support/test-file.ts'
 import { plainName, TEST, testFiles } from './support/test-names.ts'
 
 /** What each file took in its fastest run. */
@@ -49,6 +49,11 @@ function isNamed(file: string, name: string): boolean {
   return [folderOf(file), file, plain, basename(plain), plain + '.test.ts'].includes(asked)
 }
 
+/** Imports of files that start programs, or that have their tests elsewhere. */
+const STARTS = /support\/(program|admin|etcd|instances|webdriver|restarts|page)\.ts'|page|^import .*'\.\//m
+/** Of a process for files of one folder that start no programs: it takes a third of a second of a core to begin. */
+const SHARED_CPU_MS = 3_000
+
 function knownCosts(): { readonly [file: string]: Cost } {
   return existsSync(COSTS) ? JSON.parse(readFileSync(COSTS, 'utf8')) : {}
 }
@@ -57,7 +62,23 @@ function knownCosts(): { readonly [file: string]: Cost } {
 function guessedCost(file: string): Cost {
   const text = readFileSync(join(TEST, file), 'utf8')
   const cpuMs = (has(file, 'ci') ? 10_000 : 0) + (has(file, 'once') ? 10_000 : 0) + text.length / 10
-  return { cpuMs, ms: /support\/(program|admin|etcd|instances|webdriver)\.ts|page/.test(text) ? 4 * cpuMs : cpuMs }
+  return { cpuMs, ms: STARTS.test(text) ? 4 * cpuMs : cpuMs }
+}
+
+/** Files that run in one process, and what they take together. */
+interface Job extends Cost { readonly files: readonly string[] }
+
+/** The longest first, so that none runs alone at the end. */
+function jobsOf(files: readonly string[], known: { readonly [file: string]: Cost }): Job[] {
+  const jobs: Job[] = []
+  for (const file of files) {
+    const { ms, cpuMs } = known[file] ?? guessedCost(file)
+    const at = jobs.findIndex(job => folderOf(job.files[0]!) === folderOf(file) && job.cpuMs + cpuMs < SHARED_CPU_MS &&
+      [file, job.files[0]!].every(one => !STARTS.test(readFileSync(join(TEST, one), 'utf8'))))
+    const job = jobs[at] ?? { files: [], ms: 0, cpuMs: 0 }
+    jobs[at < 0 ? jobs.length : at] = { files: [...job.files, file], ms: job.ms + ms, cpuMs: job.cpuMs + cpuMs }
+  }
+  return jobs.sort((a, b) => b.ms - a.ms)
 }
 
 const named = process.argv.slice(2)
@@ -73,32 +94,29 @@ const isAsked = kind !== undefined ? KINDS[kind]! : (file: string) => named.some
 const asked = all.filter(isAsked)
 const leftOut = kind === undefined ? [] : all.filter(file => !isAsked(file)).map(plainName)
 const known = knownCosts()
-const costs = new Map(asked.map(file => [file, known[file] ?? guessedCost(file)]))
-/** The longest first, so that none runs alone at the end. */
-const waiting = [...asked].sort((a, b) => costs.get(b)!.ms - costs.get(a)!.ms)
+const waiting = jobsOf(asked, known)
 const tree = await buildTree().catch(({ message }: Error) => {
   console.error(message)
   process.exit(1)
 })
 const results: FileResult[] = []
-const running = new Map<Promise<unknown>, string>()
+const running = new Map<Promise<unknown>, Job>()
 
 /** How many cores the files that run use. */
 function usedCores(): number {
-  return [...running.values()].map(file => costs.get(file)!).reduce((sum, { ms, cpuMs }) =>
-    sum + Math.max(LEAST_SHARE, cpuMs / ms), 0)
+  return [...running.values()].reduce((sum, { ms, cpuMs }) => sum + Math.max(LEAST_SHARE, cpuMs / ms), 0)
 }
 
 while (waiting.length > 0 || running.size > 0) {
   while (waiting.length > 0 && usedCores() < CORES) {
-    const file = waiting.shift()!
-    const root = AS_WRITTEN.includes(folderOf(file)) ? TEST : join(tree, 'test')
-    const run = runFile(file, undefined, root).then(result => {
-      results.push(result)
-      process.stdout.write(textOf(result))
+    const job = waiting.shift()!
+    const root = AS_WRITTEN.includes(folderOf(job.files[0]!)) ? TEST : join(tree, 'test')
+    const run = runFiles(job.files, undefined, root).then(done => {
+      results.push(...done)
+      process.stdout.write(done.map(textOf).join(''))
       running.delete(run)
     })
-    running.set(run, file)
+    running.set(run, job)
   }
   await Promise.race(running.keys())
 }

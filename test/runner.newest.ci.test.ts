@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { joined } from './support/patterns.ts'
 import { endOf, textOf } from './support/reporter.ts'
 import { freshFolder } from './support/service.ts'
-import { lostTests, runFile, titlesIn, type FileResult } from './support/test-file.ts'
+import { lostTests, runFiles, titlesIn, type FileResult } from './support/test-file.ts'
 
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 const LEFT_OUT = ['program/crash', 'page/webkit']
@@ -16,7 +16,7 @@ const LEFT_OUT = ['program/crash', 'page/webkit']
 async function runText(t: TestContext, text: string, timeoutMs?: number): Promise<FileResult> {
   const folder = freshFolder(t)
   writeFileSync(join(folder, 'a.test.ts'), `import test from 'node:test'\n${text}`)
-  return runFile('a.test.ts', timeoutMs, folder)
+  return (await runFiles(['a.test.ts'], timeoutMs, folder))[0]!
 }
 
 /** What ends a file early, loses tests or lasts too long, and what is said then. */
@@ -75,10 +75,10 @@ describe('a run does not pass', { concurrency: 3 }, () => {
     writeFileSync(join(folder, 'a.test.ts'),
       "import test from 'node:test'\nimport './cases.ts'\nif (process.pid < 0) test('one', () => {})\ntest('two', () " +
         "=> {})\n")
-    const result = await runFile('a.test.ts', undefined, folder)
-    assert.deepEqual(lostTests([result], folder), ['a.test.ts: one', 'cases.ts: case .*'])
-    assert.equal(endOf([result], [], lostTests([result], folder)).isGood, false)
-    assert.deepEqual(endOf([result], [], []), { isGood: true,
+    const [result] = await runFiles(['a.test.ts'], undefined, folder)
+    assert.deepEqual(lostTests([result!], folder), ['a.test.ts: one', 'cases.ts: case .*'])
+    assert.equal(endOf([result!], [], lostTests([result!], folder)).isGood, false)
+    assert.deepEqual(endOf([result!], [], []), { isGood: true,
       text: '\nℹ tests 1\nℹ fail 0\nℹ skipped 0\nskipped: nothing\n' })
   })
 })

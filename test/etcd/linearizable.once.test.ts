@@ -47,11 +47,14 @@ async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
   const entries: string[] = [FIELDS.password, FIELDS.password]
   const before = [...entries]
   let requests = 0
+  /** What is done once so many requests have come, as soon or late as these are. */
+  const later: { readonly at: number, readonly act: () => void }[] = []
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
     const id = Number(request.url!.split('/').at(-1)) - 1
     const isFlawed = ++requests % 10 === 0
+    while (later[0] !== undefined && later[0].at <= requests) later.shift()!.act()
     const password: string = text === '' ? '' : JSON.parse(text).password
     if (request.url!.startsWith('/api/create')) {
       if (!(isFlawed && flaw === 'create lost')) entries.push(password)
@@ -59,7 +62,7 @@ async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
     } else if (request.url!.startsWith('/api/update')) {
       if (entries[id] !== password) before[id] = entries[id]!
       entries[id] = password
-      if (isFlawed && flaw === 'update made again') setTimeout(() => { entries[id] = password }, 30)
+      if (isFlawed && flaw === 'update made again') later.push({ at: requests + 7, act: () => { entries[id] = password } })
     }
     const shown = isFlawed && flaw === 'stale read' ? before[id] : entries[id]
     response.end(JSON.stringify(request.url === '/api/listPassword' ? entries.map(password => ({ password }))

@@ -23,6 +23,8 @@ export interface Told {
 
 export interface Ended {
   readonly name: string
+  /** Where it stands, as JavaScript. */
+  readonly file?: string
   readonly nesting: number
   readonly ms: number
   /** Why it failed; undefined for one that passed or is to be done later. */
@@ -77,13 +79,13 @@ export default async function * events(source: AsyncIterable<unknown>): AsyncGen
     if (type === 'test:plan') tell({ planned: data.count })
     if (type === 'test:diagnostic' && /^SEED=/.test(data.message)) tell({ seed: `${data.message} of: ${last}` })
     if (type !== 'test:pass' && type !== 'test:fail') continue
-    const { name, nesting, skip, todo, details } = data
+    const { name, file, nesting, skip, todo, details } = data
     last = name
     const { duration_ms: ms, error } = details
     const why = skip === true || skip === '' ? 'no reason given' : skip
     const failed = type === 'test:fail' && todo === undefined
     tell({ ended: {
-      name, nesting, ms, ...why !== undefined && { skip: String(why) },
+      name, file, nesting, ms, ...why !== undefined && { skip: String(why) },
       ...failed && { error: textOf(error?.cause ?? error), isOuter: error?.failureType === 'subtestsFailed' }
     } })
   }

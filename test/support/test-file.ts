@@ -1,4 +1,4 @@
-/** A test's file in a process of its own, and whether all of its tests were run. */
+/** Files of tests in a process, and whether all of their tests were run. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -28,20 +28,21 @@ const running = new Set<() => void>()
 process.on('exit', () => { for (const end of running) end() })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
-/** How Node runs a file: what was compiled beside it, or, in three times the time to begin, the file itself. */
-function argsOf(path: string, root: string): readonly string[] {
-  const compiled = join(root, path.replace(/\.ts$/, '.js'))
-  return existsSync(compiled)
-    ? [`--test-reporter=${join(root, `${EVENTS}.js`)}`, compiled]
-    : ['--import', 'tsx', `--test-reporter=${join(TEST, `${EVENTS}.ts`)}`, join(root, path)]
+/** How Node runs files: what was compiled beside them, or, in three times the time to begin, the files themselves. */
+function argsOf(paths: readonly string[], root: string): readonly string[] {
+  const compiled = paths.map(path => join(root, path.replace(/\.ts$/, '.js')))
+  const [files, args] = existsSync(compiled[0]!)
+    ? [compiled, [`--test-reporter=${join(root, `${EVENTS}.js`)}`]]
+    : [paths.map(path => join(root, path)), ['--import', 'tsx', `--test-reporter=${join(TEST, `${EVENTS}.ts`)}`]]
+  return [...args, ...files.length === 1 ? files : [join(TEST, 'support/several.js'), ...files]]
 }
 
-/** Runs a file, the path below `test`, to its end, or to the limit of its time. */
-export async function runFile(path: string, timeoutMs: number = FILE_TIMEOUT_MS,
-  root: string = TEST): Promise<FileResult> {
+/** Runs files, their paths below `test`, in one process to its end, or to the limit of its time. */
+export async function runFiles(paths: readonly string[], timeoutMs: number = FILE_TIMEOUT_MS,
+  root: string = TEST): Promise<FileResult[]> {
   const beganMs = performance.now()
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined }
-  const child = spawn(process.execPath, argsOf(path, root),
+  const child = spawn(process.execPath, argsOf(paths, root),
     { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
   const kill = (): void => {
     try {
@@ -72,7 +73,25 @@ export async function runFile(path: string, timeoutMs: number = FILE_TIMEOUT_MS,
   else if (code !== 0 && !tests.some(({ error }) => error !== undefined)) problems.unshift(`it ended with code ${code}`)
   const seeds = told.flatMap(({ seed }) => seed ?? [])
   const cpuMs = told.reduce((sum, { cpuMs = 0 }) => sum + cpuMs, 0)
-  return { path, tests, output, seeds, ms: performance.now() - beganMs, cpuMs, problems }
+  const whole = { tests, output, seeds, ms: performance.now() - beganMs, cpuMs, problems }
+  return paths.length === 1 ? [{ path: paths[0]!, ...whole }] : partsOf(paths, whole)
+}
+
+/** What of a process belongs to each of its files; what cannot be told apart, to the one whose tests ended last. */
+function partsOf(paths: readonly string[], whole: Omit<FileResult, 'path'>): FileResult[] {
+  const isIn = ({ file }: Ended, path: string): boolean => file?.endsWith(`/${path.replace(/\.ts$/, '')}.js`) === true
+  const last = paths.findLast(path => whole.tests.at(-1) !== undefined && isIn(whole.tests.at(-1)!, path)) ?? paths[0]
+  const testsMs = (tests: readonly Ended[]): number => tests.reduce((sum, { nesting, ms }) => sum + (nesting === 0 ? ms
+    : 0), 0)
+  return paths.map(path => {
+    const tests = whole.tests.filter(test => isIn(test, path))
+    const share = (testsMs(tests) || 1) / (testsMs(whole.tests) || 1)
+    const rest = path === last ? whole : { output: '', seeds: [], problems: [] }
+    return {
+      path, tests, ms: whole.ms * share, cpuMs: whole.cpuMs * share, output: rest.output, seeds: rest.seeds,
+      problems: [...rest.problems, ...tests.length === 0 ? ['it has no tests'] : []]
+    }
+  })
 }
 
 /** What shows that not all tests were run which the process had, or had not yet, registered. */
