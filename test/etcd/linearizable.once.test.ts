@@ -62,7 +62,8 @@ async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
     } else if (request.url!.startsWith('/api/update')) {
       if (entries[id] !== password) before[id] = entries[id]!
       entries[id] = password
-      if (isFlawed && flaw === 'update made again') later.push({ at: requests + 7, act: () => { entries[id] = password } })
+      const again = { at: requests + 7, act: () => { entries[id] = password } }
+      if (isFlawed && flaw === 'update made again') later.push(again)
     }
     const shown = isFlawed && flaw === 'stale read' ? before[id] : entries[id]
     response.end(JSON.stringify(request.url === '/api/listPassword' ? entries.map(password => ({ password }))
