@@ -39,11 +39,15 @@ export const ANSWER_BYTES_PER_SECOND: number = 16 * 1024
 /** Answers not yet taken, beside the newest; above: the oldest is cut. */
 export const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
 export const TIMEOUT_CHECK_MS: number = 5_000
-/**
- * Between two looks for readers below `ANSWER_BYTES_PER_SECOND`, if a connection has to give way.
- */
-export const SLOW_READER_LOOK_MS: number = 1_000
-/** Above: a connection that waits for a head gives way. */
+/** Connections that are looked at for a newcomer: the one whose client has paid least gives way. */
+export const MAX_LOOKS: number = 64
+/** As `ANSWER_BYTES_PER_SECOND`: each byte of a request or an answer pays for its client. */
+export const BYTES_PER_PAID_MS: number = ANSWER_BYTES_PER_SECOND / 1000
+/** What a request pays by itself, and the most that bytes can pay ahead. */
+export const PAID_AHEAD_MS: number = 8_000
+/** For so long, a request that comes has paid as much once more. */
+export const NEW_REQUEST_MS: number = 500
+/** Above: one gives way. */
 export const MAX_CONNECTIONS: number = 16_384
 /** Descriptors kept for the process's files. */
 export const DESCRIPTOR_RESERVE: number = 128

@@ -12,7 +12,7 @@ import {
 import { check, type Given, type Shape } from '../rights/validate.ts'
 import type { Head } from './head.ts'
 import { parseJsonObject } from './json.ts'
-import { ListenerRequest } from './node-http.ts'
+import { ListenerRequest } from './connection.ts'
 import {
   BUSY,
   CLIENT_GONE,

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { KEPT_HEADER_FIELDS, MAX_HEADER_FIELDS } from '../limits.ts'
-import { ListenerRequest } from './node-http.ts'
+import { ListenerRequest } from './connection.ts'
 
 const FIELDS = [
   'host',

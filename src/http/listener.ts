@@ -1,4 +1,7 @@
-/** The listener: the bounds of its `node:http` server, TLS, and the stop. */
+/**
+ * The listener: the bounds of its `node:http` server, TLS, its connections, which of them gives way
+ * if all places are taken, and the stop.
+ */
 import {
   createServer,
   type IncomingMessage,
@@ -11,15 +14,24 @@ import { Failure, systemCode } from '../errors.ts'
 import {
   DESCRIPTOR_RESERVE,
   HEADERS_TIMEOUT_MS,
+  KEEP_ALIVE_TIMEOUT_MS,
   KEPT_HEADER_FIELDS,
   MAX_CONNECTIONS,
   MAX_HEADER_BYTES,
+  MAX_LOOKS,
   REQUEST_TIMEOUT_MS,
   SHUTDOWN_SWEEP_MS,
   TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import { Connections, type ConnectionOptions, type Handle } from './connections.ts'
-import { allowHalfOpen, ListenerRequest, sparesSendingConnections } from './node-http.ts'
+import { isTrusted, peerOf, type AddressSet } from './client.ts'
+import {
+  allowHalfOpen,
+  Connection,
+  ListenerRequest,
+  refuseConnection,
+  sparesSendingConnections,
+  type Handle
+} from './connection.ts'
 import type { Refused } from './reply.ts'
 import type { Certificate } from './tls.ts'
 
@@ -30,6 +42,15 @@ export interface Listener {
   connections(): number
   /** Finishes requests in flight; cuts the rest after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
+}
+
+export interface ConnectionOptions {
+  /** Proxies do not give way: they have many clients. */
+  readonly trustedProxies?: AddressSet | undefined
+  /** Names and values in turn. */
+  readonly headers?: readonly string[]
+  /** Called for refusals of malformed requests. */
+  readonly onRefusal?: ((status: number, address: string) => void) | undefined
 }
 
 export interface ListenOptions extends ConnectionOptions {
@@ -65,12 +86,12 @@ export async function listen(
     connections.onMalformed(socket as Socket, statusOf(error.code ?? ''))
   })
   await bindTo(server, place)
-  const timer = setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
+  const timer = setInterval(() => connections.lookAtAll(), TIMEOUT_CHECK_MS).unref()
   server.on('close', () => clearInterval(timer))
   server.on('error', error => log?.warn(`a connection could not be accepted: ${systemCode(error)}`))
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
-    connections: () => connections.all.size,
+    connections: () => connections.count,
     close: timeoutMs =>
       new Promise(resolve => {
         const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
@@ -85,6 +106,170 @@ export async function listen(
   }
 }
 
+/** A look-up in a map would cost as much as a request's guards. */
+const CONNECTION: unique symbol = Symbol('connection')
+type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
+
+/** Exported for tests. */
+export class Connections {
+  readonly #handle: Handle
+  readonly #isTls: boolean
+  readonly #most: number
+  readonly #options: ConnectionOptions
+  /** Without a request so far, the oldest first. */
+  readonly #fresh = new Set<Connection>()
+  /** The others. Whoever was looked at for a newcomer goes to the end. */
+  readonly #asked = new Set<Connection>()
+  /** In neither crowd: they do not give way. */
+  readonly #proxies = new Set<Connection>()
+  readonly #shakingHands = new Map<string, Connection>()
+
+  constructor(handle: Handle, isTls: boolean, most: number, options: ConnectionOptions) {
+    this.#handle = handle
+    this.#isTls = isTls
+    this.#most = most
+    this.#options = options
+  }
+
+  get count(): number {
+    return this.#fresh.size + this.#asked.size + this.#proxies.size
+  }
+
+  *#all(): Generator<Connection> {
+    for (const crowd of [this.#fresh, this.#asked, this.#proxies]) yield* crowd
+  }
+
+  /** Closes the socket if all places are taken and nobody may give way. */
+  onConnection(socket: KnownSocket): void {
+    const peer = peerOf(socket)
+    if (peer === undefined || (this.count >= this.#most && !this.#giveWay())) {
+      socket.destroy()
+      return
+    }
+    const connection = new Connection(socket, performance.now())
+    const isProxy = isTrusted(peer.address, this.#options.trustedProxies)
+    ;(isProxy ? this.#proxies : this.#fresh).add(connection)
+    const place = placeOf(socket)
+    if (this.#isTls) this.#shakingHands.set(place, connection)
+    else socket[CONNECTION] = connection
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        // node:http does not listen after a CONNECT
+        this.#forget(connection)
+        if (this.#shakingHands.get(place) === connection) this.#shakingHands.delete(place)
+      })
+  }
+
+  /** The handshake of TLS has ended. */
+  onSecured(socket: KnownSocket): void {
+    const place = placeOf(socket)
+    const connection = this.#shakingHands.get(place)
+    this.#shakingHands.delete(place)
+    const isGone =
+      connection === undefined || connection.socket.destroyed || peerOf(socket) === undefined
+    if (isGone) {
+      socket.destroy()
+      return
+    }
+    socket.on('error', () => {})[CONNECTION] = connection
+    connection.socket = socket
+  }
+
+  onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const { [CONNECTION]: connection, destroyed: isGone } = request.socket as KnownSocket
+    if (connection === undefined || isGone) return
+    if (!connection.hasAsked) this.#moveToAsked(connection)
+    connection.onRequest(request, response, this.#handle)
+  }
+
+  /** With a status, what is no request is answered. */
+  onMalformed(socket: KnownSocket, status: Refused | undefined): void {
+    const { [CONNECTION]: connection } = socket
+    // No answer is possible: the client is gone, or the handshake has not ended.
+    if (connection === undefined || status === undefined || socket.destroyed) {
+      socket.destroy()
+      return
+    }
+    this.#moveToAsked(connection)
+    const { headers, onRefusal } = this.#options
+    connection.onMalformed(status, () => {
+      onRefusal?.(status, peerOf(socket)?.address ?? '')
+      refuseConnection(socket, status, headers)
+    })
+  }
+
+  #moveToAsked(connection: Connection): void {
+    if (this.#fresh.delete(connection)) this.#asked.add(connection)
+  }
+
+  /** So that no look is about a long time. A few bytes now and then do not keep a connection. */
+  lookAtAll(): void {
+    const nowMs = performance.now()
+    for (const connection of this.#all()) {
+      connection.look(nowMs)
+      if (connection.silentMs(nowMs) > KEEP_ALIVE_TIMEOUT_MS + HEADERS_TIMEOUT_MS)
+        connection.socket.destroy()
+    }
+  }
+
+  destroyIdle(): void {
+    for (const { socket } of this.#shakingHands.values()) socket.destroy()
+    for (const { isIdle, socket } of this.#all()) if (isIdle) socket.destroy()
+  }
+
+  destroyAll(): void {
+    for (const { socket } of this.#all()) socket.destroy()
+  }
+
+  /**
+   * The larger crowd gives one, so neither displaces the other below half of the places: clients
+   * that are far away stay long enough to ask, and those that have asked are not all displaced by
+   * newcomers. False if nobody may give way.
+   */
+  #giveWay(): boolean {
+    const [oldest] = this.#fresh
+    const gives =
+      this.#fresh.size > this.#asked.size ? oldest : (this.#poorest(performance.now()) ?? oldest)
+    if (gives === undefined) return false
+    this.#forget(gives)
+    const { socket } = gives
+    // The system forgets at once what its client has not taken.
+    if (socket.writableLength > 0 && !this.#isTls) socket.resetAndDestroy()
+    else socket.destroy()
+    return true
+  }
+
+  /**
+   * The one whose client has paid least, of the next so many: as a clock's hand, the look goes on
+   * where the last one stopped.
+   */
+  #poorest(nowMs: number): Connection | undefined {
+    let poorest: Connection | undefined
+    let leastMs = Infinity
+    let looks = Math.min(MAX_LOOKS, this.#asked.size)
+    for (const connection of this.#asked) {
+      if (looks-- === 0) break
+      this.#asked.delete(connection)
+      this.#asked.add(connection)
+      connection.look(nowMs)
+      const paidMs = connection.paidUntilMs(nowMs)
+      if (paidMs >= leastMs) continue
+      poorest = connection
+      leastMs = paidMs
+    }
+    return poorest
+  }
+
+  #forget(connection: Connection): void {
+    for (const crowd of [this.#fresh, this.#asked, this.#proxies]) crowd.delete(connection)
+  }
+}
+
+function placeOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
+}
+
 const SERVER_OPTIONS: ServerOptions<typeof ListenerRequest> & { requireHostHeader: boolean } = {
   IncomingMessage: ListenerRequest,
   maxHeaderSize: MAX_HEADER_BYTES,
@@ -96,7 +281,7 @@ const SERVER_OPTIONS: ServerOptions<typeof ListenerRequest> & { requireHostHeade
 function withBounds(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
-  // Both would set timers for each request, a tenth of a get's cost; `closeSilent` replaces them.
+  // Both would set timers for each request, a tenth of a get's cost; `lookAtAll` replaces them.
   server.keepAliveTimeout = 0
   server.timeout = 0
   // `readHead` refuses fewer: node:http drops the last ones silently, which are the proxy's.

@@ -7,7 +7,6 @@ import type { Commits } from '../store/store.ts'
 import { mayCall, type Session } from '../rights/rights.ts'
 import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
-import { endBehindAnswer } from './ending.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
 import {
   answerPreflight,
@@ -18,7 +17,7 @@ import {
   type Guarded,
   type GuardOptions
 } from './guards.ts'
-import { ListenerRequest } from './node-http.ts'
+import { endBehindAnswer, ListenerRequest } from './connection.ts'
 import { proxyWarnings } from './proxy-warnings.ts'
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
@@ -251,7 +250,7 @@ function isExpecting(request: IncomingMessage, head: Head | undefined): boolean 
   return (
     expect?.toLowerCase() === '100-continue' &&
     request instanceof ListenerRequest &&
-    !request.isContinued
+    request.isContinued !== true
   )
 }
 

@@ -1,5 +1,5 @@
 /** Replies, ready to send, and the replies that belong to no route. */
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS, HSTS_MAX_AGE_SECONDS } from '../limits.ts'
@@ -184,14 +184,14 @@ export function corsFields(origin: string | undefined, allowed: ReadonlySet<stri
   ]
 }
 
-/** Names and values in turn. A 204 has no length (RFC 9110 §8.6). */
+/** Names and values in turn; `bytes` has the body. A 204 has no length (RFC 9110 §8.6). */
 export function fieldsOf(
   { body, headers = [], kind = JSON_KIND }: Reply,
-  extra: readonly string[]
+  extra: readonly string[],
+  bytes: number
 ): string[] {
   const fields: string[] = []
-  if (body !== undefined)
-    fields.push('Content-Type', kind.type, 'Content-Length', String(Buffer.byteLength(body)))
+  if (body !== undefined) fields.push('Content-Type', kind.type, 'Content-Length', String(bytes))
   fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
   for (const part of headers) fields.push(part)
   for (const part of extra) fields.push(part)

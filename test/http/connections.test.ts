@@ -8,10 +8,10 @@ import { connect, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { parseAddressSet } from '../../src/http/client.ts'
-import { Connections, type Handle } from '../../src/http/connections.ts'
-import { listen, type Listener } from '../../src/http/listener.ts'
+import type { Handle } from '../../src/http/connection.ts'
+import { Connections, listen, type Listener } from '../../src/http/listener.ts'
 import { respond } from '../../src/http/sending.ts'
-import { SHUTDOWN_SWEEP_MS } from '../../src/limits.ts'
+import { ANSWER_BYTES_PER_SECOND, NEW_REQUEST_MS, PAID_AHEAD_MS, SHUTDOWN_SWEEP_MS } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { heapMiB } from '../support/heap.ts'
 import { until } from '../support/program.ts'
@@ -320,7 +320,8 @@ function places(most: number) {
     response.emit('finish')
     response.detachSocket(socket)
   }
-  return { connections, accept, ask, answer }
+  const malformed = (socket: Socket): void => connections.onMalformed(socket, 400)
+  return { connections, accept, ask, answer, malformed }
 }
 
 test('nothing is kept of a client whose connections have ended', async () => {
@@ -352,26 +353,78 @@ test('a connection that waits for its next request keeps nothing of the last one
   socket.destroy()
 })
 
-test('if all places are taken, who waits for a head gives way: who never asked, longest first, then the idle', () => {
-  const { connections, accept, ask, answer } = places(6)
+test('if all places are taken, the larger crowd gives one: who never asked, the oldest; or who asked longest ago', () => {
+  const { connections, accept, ask, answer, malformed } = places(6)
   const proxy = accept('fd00::5')
-  const [idle, busy, again, one, two] = Array.from({ length: 5 }, () => accept()) as [Socket, Socket, Socket, Socket,
+  const [one, two, three, idle, busy] = Array.from({ length: 5 }, () => accept()) as [Socket, Socket, Socket, Socket,
     Socket]
-  answer(again)
   answer(idle)
-  answer(again)
   ask(busy)
-  const order = [one, two, idle, again]
-  for (const gives of order) {
-    assert.deepEqual(order.filter(socket => !socket.destroyed)[0], gives)
-    ask(accept())
-    assert.equal(gives.destroyed, true)
-    assert.equal(connections.all.size, 6)
-  }
+  const four = accept()
+  assert.deepEqual([one, two, three, idle, busy].map(({ destroyed }) => destroyed), [true, false, false, false, false])
+  malformed(four) // what is no request is one; a proxy counts for no crowd: two have not asked, three have
+  accept()
+  assert.deepEqual([two.destroyed, idle.destroyed, four.destroyed], [false, true, false])
+  accept()
+  assert.deepEqual([two.destroyed, four.destroyed], [true, false], 'three have not asked, two have')
+  for (let n = 0; n < 10; n++) ask(accept())
   const late = accept()
-  assert.deepEqual([late.destroyed, proxy.destroyed, busy.destroyed], [true, false, false],
-    'where none waits, the newcomer is refused')
-  proxy.destroy()
+  assert.deepEqual([late.destroyed, proxy.destroyed, busy.destroyed, four.destroyed], [true, false, false, true],
+    'if all are at work, the newcomer is refused')
+  assert.equal(connections.count, 6)
+})
+
+test('who has its answer gives way before a request under way, and of these whose client moves least', t => {
+  let laterMs = 0
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + laterMs)
+  const { accept, ask, answer } = places(7)
+  /** Moves bytes only as it is told. */
+  const begin = (): Socket & { moved: number } => {
+    const socket = Object.assign(accept(), { moved: 0 })
+    return Object.defineProperty(socket, 'bytesRead', { get: () => socket.moved })
+  }
+  const [fast, slow, still, owing, idle, kept, atWork] = Array.from({ length: 7 }, begin) as (Socket &
+    { moved: number })[]
+  for (const socket of [fast, slow, still]) ask(socket!).req.complete = false // a body is missing
+  const answered = ask(owing!)
+  answered.req.complete = false
+  answered.emit('finish')
+  answer(idle!)
+  answer(kept!)
+  ask(atWork!)
+  const all: Socket[] = [fast!, slow!, still!, owing!, idle!, kept!, atWork!]
+  const order: number[] = []
+  for (let n = 0; n < 5; n++) {
+    laterMs += PAID_AHEAD_MS / 2
+    fast!.moved += PAID_AHEAD_MS / 2000 * ANSWER_BYTES_PER_SECOND
+    slow!.moved += PAID_AHEAD_MS / 20_000 * ANSWER_BYTES_PER_SECOND
+    if (n < 2) answer(kept!)
+    ask(accept())
+    order.push(...[...all.keys()].filter(one => all[one]!.destroyed && !order.includes(one)))
+  }
+  assert.deepEqual(order, [3, 4, 5, 2, 1])
+})
+
+test('in its first moment a request is worth more than all that others have paid ahead', t => {
+  let laterMs = 0
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + laterMs)
+  for (const [afterMs, gives] of [[NEW_REQUEST_MS - 200, 'greedy'], [NEW_REQUEST_MS + 200, 'new']] as const) {
+    const { connections, accept, ask } = places(2)
+    let moved = 0
+    const greedy = Object.defineProperty(accept(), 'bytesRead', { get: () => moved })
+    const one = accept()
+    ask(greedy).req.complete = false
+    connections.lookAtAll()
+    laterMs += PAID_AHEAD_MS
+    ask(one).req.complete = false
+    connections.lookAtAll()
+    laterMs += afterMs
+    moved += 1_000_000
+    accept()
+    assert.deepEqual([greedy.destroyed, one.destroyed], [gives === 'greedy', gives === 'new'], gives)
+  }
 })
 
 test('a neighbour of a trusted proxy gives way as any other client does, and the proxy never', () => {

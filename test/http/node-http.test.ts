@@ -7,7 +7,7 @@ import { connect, Socket, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import {
   allowHalfOpen, endsConnection, keepsAlive, ListenerRequest, replaceLastStep, sparesSendingConnections, stopParser
-} from '../../src/http/node-http.ts'
+} from '../../src/http/connection.ts'
 import { until } from '../support/program.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
