@@ -16,6 +16,7 @@ import type { Load, OpenPart, Part, PartContext } from './part.ts'
 import { checkTransport, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage, type OpenOptions } from './storage.ts'
 import { Accounts } from './accounts/accounts.ts'
+import { askedFor } from './rights/rights.ts'
 import { markRecording } from './knowledge/disclosure.ts'
 import type { Store } from './store/store.ts'
 
@@ -24,8 +25,8 @@ export interface OpenService {
   readonly store: Store
   readonly accounts: Accounts | undefined
   readonly pipeline: Pipeline
-  /** Of the parts, for calls of an embedder, served or not. */
-  routes(): Promise<readonly Route[]>
+  /** By operation, for calls of an embedder, served or not. */
+  routes(): Promise<ReadonlyMap<string, Route>>
   listen(): Promise<string>
   close(): Promise<void>
 }
@@ -147,7 +148,7 @@ function ownRoutes(
   prefix: string
 ): readonly Route[] {
   const sessions = accounts === undefined ? [] : sessionRoutes(accounts, { loginLimit, ttlMinutes })
-  return [...entryRoutes(store, prefix, abilities.get('deletePassword')), ...sessions]
+  return [...entryRoutes(store, prefix, askedFor(abilities, 'deletePassword')), ...sessions]
 }
 
 function pipelineSettings({
@@ -176,6 +177,7 @@ class OpenParts {
   readonly observers: Observer[] = []
   readonly #abilities: ServiceSettings['abilities']
   readonly #open: OpenPart[] = []
+  #hosted: Promise<ReadonlyMap<string, Route>> | undefined
 
   /** Throws `route-invalid`, as `open` does. */
   constructor(abilities: ServiceSettings['abilities'], own: readonly Route[]) {
@@ -201,10 +203,17 @@ class OpenParts {
     return this.#open.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0)
   }
 
-  /** For calls of an embedder. */
-  async hosted(): Promise<readonly Route[]> {
-    const routes = await Promise.all(this.#open.map(part => part.hosted?.() ?? []))
-    return this.#withAbilities(routes.flat())
+  /** By operation, for calls of an embedder, who calls once all are open. */
+  hosted(): Promise<ReadonlyMap<string, Route>> {
+    return (this.#hosted ??= Promise.all(this.#open.map(part => part.hosted?.() ?? [])).then(
+      routes =>
+        new Map(
+          [...this.routes, ...this.#withAbilities(routes.flat())].map(route => [
+            route.operation,
+            route
+          ])
+        )
+    ))
   }
 
   #withAbilities(routes: readonly Route[]): readonly Route[] {

@@ -10,14 +10,15 @@ import { BUSY, statusReply, type Reply } from '../http/reply.ts'
 import { respond } from '../http/sending.ts'
 import { KEY_BYTES, keyring, type Keyring } from '../journal/keys.ts'
 import type { Log } from '../log.ts'
+import { hostAccounts, type HostAccounts } from './host-accounts.ts'
 import { operationsOf, type Operations } from './operations.ts'
 import { openService as open, type OpenService } from '../service.ts'
 import { Accounts } from '../accounts/accounts.ts'
-import type { ListedToken, ListedUser } from '../accounts/listed.ts'
 
 export { Failure, type FailureCode } from '../errors.ts'
 export type { Log } from '../log.ts'
-export type { By, EntryWithoutSecrets, PastChange, UpdateOptions } from './operations.ts'
+export type { HostAccounts } from './host-accounts.ts'
+export type { By, EntryWithoutSecrets, IfUnchanged, PastChange } from './operations.ts'
 export type { KnownBy, Knowing } from '../knowledge/exposure.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from '../accounts/listed.ts'
 export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from '../entries/entry.ts'
@@ -32,10 +33,7 @@ export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from '../entri
  */
 export interface Service extends Operations {
   /** Users and tokens. */
-  readonly accounts: Pick<
-    Accounts,
-    'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' | 'revokeAll'
-  > & { users(): Promise<ListedUser[]>; tokens(): Promise<ListedToken[]> }
+  readonly accounts: HostAccounts
   /**
    * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix
    * socket all clients share one limit, and `production` refuses them: no proxy there has an
@@ -211,23 +209,7 @@ function embedded(
   const accounts = new Accounts(store, { abilities: abilities.values() })
   return {
     ...operationsOf({ store, abilities, isOpen: own === undefined, catchUp, routes }),
-    accounts: {
-      addUser: (...given) => accounts.addUser(...given),
-      changeUser: (...given) => accounts.changeUser(...given),
-      setPassword: (...given) => accounts.setPassword(...given),
-      removeUser: (...given) => accounts.removeUser(...given),
-      issue: (...given) => accounts.issue(...given),
-      revokeToken: (...given) => accounts.revokeToken(...given),
-      revokeAll: (...given) => accounts.revokeAll(...given),
-      users: async () => {
-        await catchUp()
-        return accounts.users()
-      },
-      tokens: async () => {
-        await catchUp()
-        return accounts.tokens()
-      }
-    },
+    accounts: hostAccounts(accounts, catchUp),
     handle: (request, response) => {
       assertOfNode(request, response)
       const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }

@@ -5,8 +5,8 @@
 import { Failure } from '../errors.ts'
 import { BUSY, isReply, type Reply } from '../http/reply.ts'
 import type { Call, Route } from '../http/router.ts'
-import { createEntry, deleteEntry, updateEntry } from '../entries/entry-commands.ts'
-import { disclosed, type Answer, type Reader } from '../knowledge/disclosure.ts'
+import { createEntry, updateEntry } from '../entries/entry-commands.ts'
+import { disclosed, type Reader } from '../knowledge/disclosure.ts'
 import {
   answered,
   entryOf,
@@ -21,28 +21,36 @@ import type { Knowing } from '../knowledge/exposure.ts'
 import { vouchedUser } from '../accounts/logins.ts'
 import type { Store } from '../store/store.ts'
 import {
+  askedFor,
   HOST,
   mayCall,
-  sees,
   sessionFor,
   type AskedAbilities,
   type Session
 } from '../rights/rights.ts'
 import { shaped } from '../rights/validate.ts'
 
-/** Options of every operation. */
+/**
+ * The last argument of every operation: the e-mail of the user for whom it is done, with that
+ * user's abilities and groups, and recorded as that user's. Left out, the host itself does it, and
+ * may do everything.
+ */
 export interface By {
-  /**
-   * The e-mail of the user for whom it is done: with that user's abilities and groups, and recorded
-   * as that user's. Without it, the host itself does it, and may do everything.
-   */
-  readonly by?: string | undefined
+  readonly by: string
 }
 
-/** Options of a change. */
-export interface UpdateOptions extends By {
-  /** The entry as it was read; a change by others since then prevents this change. */
-  readonly ifUnchanged?: Entry | undefined
+/** The last argument of a change: a change by others since the entry was read prevents it. */
+export interface IfUnchanged {
+  readonly ifUnchanged: Entry
+}
+
+/**
+ * An absent name would stand for the host, so the number of arguments decides: strict TypeScript
+ * refuses an argument that may be undefined.
+ */
+interface Operation<Given extends readonly unknown[], T> {
+  (...given: Given): Promise<T>
+  (...given: [...Given, options: By]): Promise<T>
 }
 
 /** An active entry without its secrets; an optional secret that is set is `true`. */
@@ -74,46 +82,47 @@ export interface PastChange {
 
 /**
  * Operations on entries. An id that is no integer, or the text of one, rejects with
- * `input-invalid`.
+ * `input-invalid`, another last argument than `By` with `setting-invalid`.
  */
 export interface Operations {
   /** The active entries, ascending by id. */
-  listPassword(options?: By): Promise<Entry[]>
+  readonly listPassword: Operation<[], Entry[]>
   /** Gives deleted entries too; undefined for an unknown id. */
-  getPassword(id: number, options?: By): Promise<Entry | undefined>
+  readonly getPassword: Operation<[id: number], Entry | undefined>
   /** Resolves once the entry is durable. */
-  createPassword(fields: EntryFields, options?: By): Promise<Entry>
+  readonly createPassword: Operation<[fields: EntryFields], Entry>
   /**
    * Undefined for an unknown id. Rejects with `entry-changed` if the entry is not `ifUnchanged`.
    */
-  updatePassword(
-    id: number,
-    changes: EntryChanges,
-    options?: UpdateOptions
-  ): Promise<Entry | undefined>
+  readonly updatePassword: Operation<[id: number, changes: EntryChanges], Entry | undefined> & {
+    (id: number, changes: EntryChanges, options: IfUnchanged): Promise<Entry | undefined>
+    (id: number, changes: EntryChanges, options: By & IfUnchanged): Promise<Entry | undefined>
+  }
   /** False for an unknown id. */
-  deletePassword(id: number, options?: By): Promise<boolean>
+  readonly deletePassword: Operation<[id: number], boolean>
   /** Makes a deleted entry active again. False for an unknown id. */
-  restorePassword(id: number, options?: By): Promise<boolean>
+  readonly restorePassword: Operation<[id: number], boolean>
   /**
    * The active entries without their secrets, ascending by id. Nobody gets to know a password by
    * it.
    */
-  listEntries(options?: By): Promise<EntryWithoutSecrets[]>
+  readonly listEntries: Operation<[], EntryWithoutSecrets[]>
   /**
    * At most 500 changes, newest first; undefined for an unknown id. The journal must be in a file.
    */
-  historyPassword(id: number, options?: By): Promise<PastChange[] | undefined>
+  readonly historyPassword: Operation<[id: number], PastChange[] | undefined>
   /** Undefined for an unknown id. */
-  whoKnows(id: number, options?: By): Promise<Knowing | undefined>
+  readonly whoKnows: Operation<[id: number], Knowing | undefined>
   /**
    * The one-time code at this moment, and for how many seconds it is valid; undefined if the entry
    * has none.
    */
-  oneTimeCode(
-    id: number,
-    options?: By
-  ): Promise<{ readonly code: string; readonly seconds: number } | undefined>
+  readonly oneTimeCode: Operation<[id: number], OneTimeCode | undefined>
+}
+
+interface OneTimeCode {
+  readonly code: string
+  readonly seconds: number
 }
 
 interface OperationsContext {
@@ -123,53 +132,54 @@ interface OperationsContext {
   readonly isOpen: boolean
   /** Resolves once what others wrote is here; rejects if the service is closed. */
   readonly catchUp: () => Promise<void>
-  /** Of the parts. */
-  readonly routes: () => Promise<readonly Route[]>
+  /** By operation, served or not. */
+  readonly routes: () => Promise<ReadonlyMap<string, Route>>
 }
 
-/** Each checks the user, then does what the route of its name does. */
+/** Reads, deletions and restorations are what the route of their name answers. */
 export function operationsOf(context: OperationsContext): Operations {
-  return { ...reads(context), ...changes(context), ...operationsOfParts(context) }
+  return { ...answers(context), ...changes(context) }
 }
 
-function reads(context: OperationsContext): Pick<Operations, 'listPassword' | 'getPassword'> {
-  const { entries } = context.store.state
+type Changes = Pick<Operations, 'createPassword' | 'updatePassword'>
+
+function answers(context: OperationsContext): Omit<Operations, keyof Changes> {
+  const ask = (operation: string, given: readonly unknown[]): Promise<Reply | undefined> =>
+    asked(context, operation, given[0], optionsIn(operation, given.slice(1)))
+  const valueOf = async <T>(
+    operation: string,
+    given: readonly unknown[]
+  ): Promise<T | undefined> => {
+    const reply = await ask(operation, given)
+    return reply && (JSON.parse(String(reply.body)) as T)
+  }
   return {
-    listPassword: async (options = {}) =>
-      (
-        await read(context, 'listPassword', options, session => ({
-          found: [...entries.entries()]
-            .filter(({ status, grupo }) => status === 1 && sees(session?.groups, grupo))
-            .map(entry => answered(entry)),
-          tells: { list: session?.groups ?? 'active' }
-        }))
-      ).found,
-    getPassword: async (given, options = {}) => {
-      const id = idOf(given)
-      return (
-        await read(context, 'getPassword', options, session => {
-          const entry = entries.get(id)
-          const isSeen = entry !== undefined && sees(session?.groups, entry.grupo)
-          return isSeen
-            ? { found: answered(entry), tells: id }
-            : { found: undefined, tells: undefined }
-        })
-      ).found
-    }
+    listPassword: async (...given) => (await valueOf<Entry[]>('listPassword', [0, ...given])) ?? [],
+    getPassword: async (...given) =>
+      (await valueOf<{ readonly passwords: Entry }>('getPassword', given))?.passwords,
+    deletePassword: async (...given) => (await ask('deletePassword', given)) !== undefined,
+    restorePassword: async (...given) => (await ask('restorePassword', given)) !== undefined,
+    listEntries: async (...given) =>
+      (await valueOf<EntryWithoutSecrets[]>('listEntries', [0, ...given]))!,
+    historyPassword: async (...given) =>
+      (await valueOf<{ readonly history: PastChange[] }>('historyPassword', given))?.history,
+    whoKnows: async (...given) => withoutStatus(await valueOf<Knowing & Status>('whoKnows', given)),
+    oneTimeCode: async (...given) =>
+      withoutStatus(await valueOf<OneTimeCode & Status>('oneTimeCode', given))
   }
 }
 
-function changes(
-  context: OperationsContext
-): Pick<Operations, 'createPassword' | 'updatePassword' | 'deletePassword'> {
+function changes(context: OperationsContext): Changes {
   const { store, abilities } = context
   return {
-    createPassword: async (fields, { by } = {}) => {
+    createPassword: async (fields: EntryFields, ...given: unknown[]) => {
+      const { by } = optionsIn('createPassword', given)
       const wanted = shaped(CREATE_SHAPE, fields)
-      const session = by === undefined ? undefined : await begin(context, 'createPassword', by)
+      const session = by === undefined ? undefined : await sessionBy(context, 'createPassword', by)
       return answered(await createEntry(store, wanted, session ?? null))
     },
-    updatePassword: async (id, changes, { ifUnchanged, by } = {}) => {
+    updatePassword: async (id: number, changes: EntryChanges, ...given: unknown[]) => {
+      const { by, ifUnchanged } = optionsIn('updatePassword', given, ['by', 'ifUnchanged'])
       const wanted = shaped(UPDATE_SHAPE, changes) // the caller may change it during the wait
       const known =
         ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
@@ -179,55 +189,48 @@ function changes(
       const session =
         known === undefined && by === undefined
           ? undefined
-          : await begin(context, 'updatePassword', by)
-      const deletes = abilities.get('deletePassword')
+          : await sessionBy(context, 'updatePassword', by)
+      const deletes = askedFor(abilities, 'deletePassword')
       const entry = await updateEntry(store, idOf(id), wanted, session ?? null, {
         isExpected,
         mayMove: session === undefined || mayCall(session.abilities, deletes),
         tells: { reader: readerOf(context, session), operation: 'updatePassword' }
       })
       return entry && answered(entry)
-    },
-    deletePassword: async (id, { by } = {}) => {
-      const session = by === undefined ? undefined : await begin(context, 'deletePassword', by)
-      return deleteEntry(store, idOf(id), session ?? null)
     }
   }
 }
 
-function operationsOfParts(
-  context: OperationsContext
-): Pick<
-  Operations,
-  'restorePassword' | 'listEntries' | 'historyPassword' | 'whoKnows' | 'oneTimeCode'
-> {
-  const valueOf = async <T>(
-    operation: string,
-    id: unknown,
-    options?: By
-  ): Promise<T | undefined> => {
-    const reply = await ask(context, operation, id, options)
-    return reply && (JSON.parse(String(reply.body)) as T)
+const FORMS = { by: "by: 'ana@example.org'", ifUnchanged: 'ifUnchanged: entry' }
+
+/** What stands behind an operation's own arguments. Throws `setting-invalid`. */
+function optionsIn(
+  operation: string,
+  given: readonly unknown[],
+  names: readonly (keyof typeof FORMS)[] = ['by']
+): Partial<By & IfUnchanged> {
+  if (given.length === 0) return {}
+  const [options] = given
+  const isKept = ([name, value]: [string, unknown]): boolean =>
+    names.some(one => one === name) &&
+    (name === 'by' ? typeof value === 'string' : typeof value === 'object' && value !== null)
+  const found = typeof options === 'object' && options !== null ? Object.entries(options) : []
+  if (given.length === 1 && found.length > 0 && found.every(isKept)) {
+    return options as Partial<By & IfUnchanged>
   }
-  return {
-    restorePassword: async (id, options) =>
-      (await ask(context, 'restorePassword', id, options)) !== undefined,
-    listEntries: async options =>
-      (await valueOf<EntryWithoutSecrets[]>('listEntries', 0, options))!,
-    historyPassword: async (id, options) =>
-      (await valueOf<{ readonly history: PastChange[] }>('historyPassword', id, options))?.history,
-    whoKnows: async (id, options) =>
-      withoutStatus(await valueOf<Knowing & Status>('whoKnows', id, options)),
-    oneTimeCode: async (id, options) =>
-      withoutStatus(await valueOf<OneTimeCode & Status>('oneTimeCode', id, options))
-  }
+  const form = names.map(name => FORMS[name]).join(', ')
+  const or = names.length === 1 ? 'or nothing' : 'one of the two, or nothing'
+  throw new Failure(
+    'setting-invalid',
+    `the last argument of ${operation} is { ${form} }, ${or}; an undefined in its place is not nothing`
+  )
 }
 
 /**
  * For whom it is done; undefined: the host itself. Rejects with `setting-invalid`, `user-unknown`
  * or `forbidden`.
  */
-async function begin(
+async function sessionBy(
   { store, abilities, isOpen, catchUp }: OperationsContext,
   operation: string,
   by: string | undefined
@@ -235,11 +238,11 @@ async function begin(
   await catchUp()
   if (by === undefined) return undefined
   if (isOpen) throw new Failure('setting-invalid', "by needs users, so it needs auth: 'bearer'")
-  const user = typeof by === 'string' ? vouchedUser(store.state, by) : undefined
-  if (user === undefined) throw new Failure('user-unknown', String(by))
+  const user = vouchedUser(store.state, by)
+  if (user === undefined) throw new Failure('user-unknown', by)
   if (user.isLocked === true) throw new Failure('user-unknown', `${by} was locked by a salvage`)
   const session = sessionFor(user)
-  const asked = abilities.get(operation)
+  const asked = askedFor(abilities, operation)
   if (mayCall(session.abilities, asked)) return session
   throw new Failure('forbidden', `${by} lacks ${asked!.join(' or ')}`)
 }
@@ -248,29 +251,22 @@ function readerOf({ isOpen }: OperationsContext, session: Session | undefined): 
   return session ?? (isOpen ? undefined : HOST)
 }
 
-async function read<A extends Answer>(
+/** What the route of an operation answers; undefined for an unknown id. */
+async function asked(
   context: OperationsContext,
   operation: string,
-  { by }: By,
-  answer: (session: Session | undefined) => A | Promise<A>
-): Promise<A> {
-  const session = await begin(context, operation, by)
-  return disclosed(context.store, readerOf(context, session), operation, () => answer(session))
-}
-
-/** An operation of a part, by its route; undefined for an unknown id. */
-async function ask(
-  context: OperationsContext,
-  operation: string,
-  id: unknown,
-  options: By = {}
+  given: unknown,
+  { by }: Partial<By>
 ): Promise<Reply | undefined> {
-  const route = (await context.routes()).find(one => one.operation === operation)
+  const id = idOf(given)
+  const session = await sessionBy(context, operation, by)
+  const route = (await context.routes()).get(operation)
   if (route === undefined) {
     throw new Failure('operation-missing', `${operation}; a history needs a journal in a file`)
   }
-  const reply = await read<Reply>(context, operation, options, session =>
-    answerOf(route, idOf(id), session)
+  const reader = readerOf(context, session)
+  const reply = await disclosed<Reply>(context.store, reader, operation, () =>
+    answerOf(route, id, session)
   )
   if (reply === BUSY)
     throw new Failure('journal-busy', `${operation} is under way for somebody else, or takes long`)
@@ -279,10 +275,6 @@ async function ask(
 
 interface Status {
   readonly status?: number
-}
-interface OneTimeCode {
-  readonly code: string
-  readonly seconds: number
 }
 
 function withoutStatus<T extends Status>(answer: T | undefined): Omit<T, 'status'> | undefined {

@@ -131,6 +131,12 @@ export type Asked = readonly string[] | undefined
 /** By operation. */
 export type AskedAbilities = ReadonlyMap<string, Asked>
 
+/** Undefined means any token, so an operation that nobody has named is an error. */
+export function askedFor(abilities: AskedAbilities, operation: string): Asked {
+  if (!abilities.has(operation)) throw new Error(`no ability is named for ${operation}`)
+  return abilities.get(operation)
+}
+
 export function mayCall(has: readonly string[], asked: Asked): boolean {
   return asked === undefined || asked.some(one => covers(has, one))
 }

@@ -267,7 +267,7 @@ test('the host of an embedded service vouches for a user by a call of its own, f
     dataDir, auth: 'bearer', tokenTtlMinutes: 720, rateLimit: 0, loginLimit: 0, vouches: true, prefix: '/vault'
   })
   atEnd(t, () => service.close())
-  await service.accounts.addUser(ANA, undefined, ['*'], null)
+  await service.accounts.addUser({ email: ANA, password: null, abilities: ['*'], groups: null })
   const host = createServer((request: IncomingMessage, response: ServerResponse) => {
     const user = request.headers['cookie']
     if (user !== undefined) service.vouch(request, { user })

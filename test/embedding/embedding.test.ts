@@ -370,7 +370,7 @@ test('close waits for a request whose client is gone; nothing is logged afterwar
   const tell = (line: string): void => { told.push(line) }
   const log = { info: () => {}, warn: tell, access: { write: tell, pendingBytes: () => 0 } }
   const service = await inMemory(t, { auth: 'bearer', accessLog: true, log })
-  await service.accounts.addUser('a@b.co', 'A', ['*'], 'a secret password 1')
+  await service.accounts.addUser({ email: 'a@b.co', password: 'a secret password 1', abilities: ['*'], groups: null })
   const url = await serverOf(t, (request, response) => {
     service.handle(request, response)
     request.on('end', () => client.reset())
@@ -442,25 +442,31 @@ test('an id that is a text leaves the journal as a number would', async t => {
 test('§5 users and tokens are held to the operator\'s rules: what is none is refused and not recorded', async t => {
   const { accounts } = await inMemory(t, { auth: 'bearer' })
   const loose = accounts as unknown as { readonly [name: string]: (...given: readonly unknown[]) => Promise<unknown> }
-  const ana = ['ana@example.org', 'Ana', ['password:read'], 'a long password'] as const
-  await accounts.addUser(...ana)
-  const wrong: readonly [string, readonly unknown[]][] = [
-    ['addUser', ['nomail', 'Eva', [], ana[3]]], ['addUser', ['eva@example.org', 5, [], ana[3]]],
-    ['addUser', ['eva@example.org', 'Eva', 'password:read', ana[3]]], ['addUser', ['eva@example.org', 'Eva', [], '']],
-    ['addUser', ['eva@example.org', 'Eva', [], 'eleven char']],
-    ['addUser', ['eva@example.org', 'Eva', [], 'Eva@example.org']],
-    ['addUser', ['eva@example.org', 'Eva', ['password:raed'], ana[3]]], ['issue', [ana[0], ['*']]],
-    ['setPassword', [ana[0], '']], ['setPassword', [undefined, ana[3]]],
-    ['setPassword', [ana[0], ana[0].toUpperCase()]], ['removeUser', [7]], ['revokeAll', [null]],
-    ['issue', [ana[0], 'password:read']], ['issue', [ana[0], undefined, -1]], ['issue', [ana[0], undefined, NaN]],
-    ['issue', [ana[0], undefined, 1e300]]
+  const ana = { email: 'ana@example.org', name: 'Ana', abilities: ['password:read'], password: 'a long password',
+    groups: null }
+  await accounts.addUser(ana)
+  const eva = { ...ana, email: 'eva@example.org', name: 'Eva', abilities: [] }
+  const token = { email: ana.email, abilities: null, groups: null }
+  const wrong: readonly [string, object][] = [
+    ['addUser', { ...eva, email: 'nomail' }], ['addUser', { ...eva, name: 5 }],
+    ['addUser', { ...eva, abilities: 'password:read' }], ['addUser', { ...eva, abilities: null }],
+    ['addUser', { ...eva, password: '' }], ['addUser', { ...eva, password: 'eleven char' }],
+    ['addUser', { ...eva, password: 'Eva@example.org' }], ['addUser', { ...eva, abilities: ['password:raed'] }],
+    ['addUser', { ...eva, groups: 'X' }], ['issue', { ...token, abilities: ['*'] }],
+    ['setPassword', { email: ana.email, password: '' }], ['setPassword', { email: null, password: ana.password }],
+    ['setPassword', { email: ana.email, password: ana.email.toUpperCase() }], ['removeUser', { email: 7 }],
+    ['revokeAll', { email: null }], ['issue', { ...token, abilities: 'password:read' }],
+    ['issue', { ...token, ttlMinutes: -1 }], ['issue', { ...token, ttlMinutes: NaN }],
+    ['issue', { ...token, ttlMinutes: 1e300 }], ['changeUser', { email: ana.email, abilities: null }]
   ]
-  for (const [name, given] of wrong) assert.equal(await codeOf(loose[name]!(...given)), 'input-invalid', name)
-  assert.equal(await loose['revokeToken']!(5), false)
-  assert.deepEqual((await accounts.users()).map(({ email, name }) => [email, name]), [[ana[0], ana[1]]])
+  for (const [name, given] of wrong) {
+    assert.equal(await codeOf(loose[name]!(given)), 'input-invalid', `${name} ${JSON.stringify(given)}`)
+  }
+  assert.equal(await loose['revokeToken']!({ id: 5 }), false)
+  assert.deepEqual((await accounts.users()).map(({ email, name }) => [email, name]), [[ana.email, ana.name]])
   assert.deepEqual(await accounts.tokens(), [])
-  assert.equal((await accounts.addUser('eva@example.org', undefined as never, undefined as never, ana[3]))?.name,
-    'eva@example.org')
+  const { name: _, ...nameless } = eva
+  assert.equal((await accounts.addUser(nameless))?.name, 'eva@example.org')
 })
 
 /** Changes everything that can be changed in what a caller has given, or was given. */
@@ -491,10 +497,12 @@ test('what a caller changes in what it has given, or was given, changes nothing 
   await call('createPassword', ENTRY)
   await call('updatePassword', 1, { usuario: 'd' })
   await call('updatePassword', 1, { usuario: 'e' }, { ifUnchanged: await service.getPassword(1) })
-  await call('addUser', address, 'Ana', ['password:read', 'password:create'], 'a long password')
-  await call('issue', address, ['password:read'], 60)
-  await call('issue', address)
-  await call('changeUser', address, 'Ana M.', ['password:read'])
+  const email = address
+  await call('addUser', { email, name: 'Ana', abilities: ['password:read', 'password:create'], groups: null,
+    password: 'a long password' })
+  await call('issue', { email, abilities: ['password:read'], groups: null, ttlMinutes: 60 })
+  await call('issue', { email, abilities: null, groups: null })
+  await call('changeUser', { email, name: 'Ana M.', abilities: ['password:read'] })
   const before = await kept()
   const entry = { id: 1, ...ENTRY, usuario: 'e', status: 1 }
   const abilities = ['password:read']

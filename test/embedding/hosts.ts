@@ -200,7 +200,7 @@ function singleExecutable(): void {
 const ACCOUNTS = `
 import { openService } from 'password-entry-service'
 const service = await openService({ journal: 'memory', auth: 'bearer', page: false, port: 0 })
-await service.accounts.addUser('a@x.org', 'A', ['*'], 'a long password')
+await service.accounts.addUser({ email: 'a@x.org', abilities: ['*'], password: 'a long password', groups: null })
 const url = await service.listen()
 const login = await fetch(url + '/api/login', {
   method: 'POST', headers: { 'Content-Type': 'application/json' },

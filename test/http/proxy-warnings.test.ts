@@ -70,8 +70,8 @@ test('§5.9 in production health and metrics refuse a token over plain HTTP, and
   const service = await openService(options as object)
   try {
     const url = await service.listen()
-    await service.accounts.addUser(ANA, undefined, ['*'], PASSWORD)
-    const { token } = (await service.accounts.issue(ANA, undefined, undefined))!
+    await service.accounts.addUser({ email: ANA, password: PASSWORD, abilities: ['*'], groups: null })
+    const { token } = (await service.accounts.issue({ email: ANA, abilities: null, groups: null }))!
     for (const path of ['/healthz', '/livez', '/metrics']) {
       const get = (...fields: readonly string[]): Promise<{ readonly status: number }> =>
         ask(t, url, message('GET', path, undefined, fields))

@@ -3,7 +3,7 @@ import { preconditionIn, UNKNOWN, unknownIdIn } from '../../entries/entry-routes
 import type { Call } from '../../http/router.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { mayCall, type Asked, type Session } from '../../rights/rights.ts'
+import { askedFor, mayCall, type Asked, type Session } from '../../rights/rights.ts'
 import { openFieldsOf } from '../../entries/entry.ts'
 import { EqualPasswords } from './equal-passwords.ts'
 import { Exposure } from '../../knowledge/exposure.ts'
@@ -43,9 +43,9 @@ export function extraRoutes({
   const exposure = new Exposure(state, abilities)
   const equals = new EqualPasswords(state.entries, exposure)
   const readsAll = (call: Call<unknown>): boolean =>
-    call.session?.groups === undefined && may(call, abilities.get('listPassword'))
+    call.session?.groups === undefined && may(call, askedFor(abilities, 'listPassword'))
   const formOf = (call: Call<unknown>): ListForm => {
-    const mayKnow = may(call, abilities.get('whoKnows'))
+    const mayKnow = may(call, askedFor(abilities, 'whoKnows'))
     if (readsAll(call)) return mayKnow ? 'reused exposed' : 'reused'
     return mayKnow ? 'exposed' : 'plain'
   }
@@ -115,8 +115,7 @@ function deletedRoutes({ state }: Store): readonly DescribedRoute[] {
       path: '/api/deletedPasswords/{id}',
       description: OLDER,
       // Any id: an answer that depends on the newest one would tell of entries out of sight.
-      handle: ({ id, session }) =>
-        id === 0 ? UNKNOWN : replyBelow(id, session)
+      handle: ({ id, session }) => (id === 0 ? UNKNOWN : replyBelow(id, session))
     }
   ]
 }

@@ -169,7 +169,7 @@ async function vouchingHost(t: TestContext): Promise<Host> {
     dataDir: freshFolder(t), auth: 'bearer', tokenTtlMinutes: 720, rateLimit: 0, loginLimit: 0, vouches: true
   })
   atEnd(t, () => service.close())
-  await service.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  await service.accounts.addUser({ email: ANA, name: 'Ana', abilities: ['*'], password: PASSWORD, groups: null })
   const state: Host['state'] = { user: ANA, asked: 0 }
   const host = createServer((request, response) => {
     if (request.url === '/api/proxyLogin') state.asked++
