@@ -357,6 +357,9 @@ const KNOWN = new Map(
   ])
 )
 
+/** What a journal may hold. */
+export const EVENT_TYPES: readonly string[] = [...KNOWN.keys()]
+
 export function isOfEntries(type: string): boolean {
   return /^(entry|entries|fields)\./.test(type)
 }

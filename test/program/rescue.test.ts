@@ -173,11 +173,15 @@ test('a rescue whose keys cannot be written does not count: the stop writes the 
   assert.equal(await done(folder, 'entry get 3 --field password'), 'SECRET\n')
 })
 
-test('without a service a rescue names restore, then salvage; a restore ends tokens unless told to keep', async t => {
+test('without a service a rescue names restore, then salvage', async t => {
   const folder = await initialized(t)
   await refused(folder, `journal rescue ${join(freshFolder(t), 'r')}`, 1,
     joined(/no service has the lock .* leaves journal\.rescued-TIME\.jsonl .* /,
       /restore a backup \(journal restore\), or .*\(journal salvage\)$/m))
+})
+
+test('a restore ends all tokens, unless it is told to keep them', async t => {
+  const folder = await initialized(t)
   await done(folder, 'user add ana@x --password-stdin', 'a long password')
   await done(folder, 'token issue ana@x')
   const copy = join(freshFolder(t), 'copy')
