@@ -16,12 +16,21 @@ const DIGITS = /^[678]$/
 const PERIOD = /^[1-9][0-9]{0,2}$/
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
+/** 80 bits, 16 letters of base32; RFC 4226 §4 asks for 128, but services give 80. Words are shorter. */
+const LEAST_SECRET_BYTES = 10
+
+/** Undefined for what `otpIn` does not read, and for a secret that is shorter than a new one may be. */
+export function newOtpIn(text: string): Otp | undefined {
+  const otp = otpIn(text)
+  return otp !== undefined && otp.secret.length >= LEAST_SECRET_BYTES ? otp : undefined
+}
+
 /**
- * Reads base32, with or without spaces, or an `otpauth://totp/…` address. Undefined for any other
- * text.
+ * Reads base32, with or without blanks and dashes, or an `otpauth://totp/…` address. Undefined for
+ * any other text.
  */
 export function otpIn(text: string): Otp | undefined {
-  if (!text.startsWith('otpauth:')) return otpOf(text)
+  if (!/^otpauth:/i.test(text)) return otpOf(text)
   const { host, searchParams } = URL.canParse(text)
     ? new URL(text)
     : { host: '', searchParams: new URLSearchParams() }
@@ -50,7 +59,7 @@ function otpOf(base32 = '', algorithm = 'SHA1', digits = '6', period = '30'): Ot
  */
 function bytesOf(base32: string): Buffer | undefined {
   const letters = base32
-    .replaceAll(' ', '')
+    .replace(/[ -]/g, '')
     .replace(/={1,6}$/, '')
     .toUpperCase()
   if (!/^[A-Z2-7]{2,}$/.test(letters)) return undefined

@@ -11,6 +11,7 @@ import {
   type EntryChanges,
   type EntryFields
 } from './entry.ts'
+import { assertSettable } from './entry-shapes.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { told, type Reader } from '../knowledge/disclosure.ts'
 import { event } from '../store/event.ts'
@@ -84,6 +85,7 @@ export function updateEntry(
       if (changed.length === 0) return [tell(), old]
       if (!mayMove && changed.includes('grupo')) throw new Failure('move-forbidden', `entry ${id}`)
       const changes: EntryChanges = Object.fromEntries(changed.map(field => [field, fields[field]]))
+      assertSettable(changes)
       const entry = changedEntry(old, changes)
       assertFits(entry)
       const type = hasMore(changes) ? 'fields.updated' : 'entry.updated'

@@ -1,8 +1,16 @@
 /** What clients give for entries and groups, and the rules for it. */
 import { MAX_GROUP_CHARACTERS } from '../limits.ts'
-import { ENTRY_FIELDS, FIELDS, type Check, type EntryField, type EntryFields } from './entry.ts'
+import {
+  ENTRY_FIELDS,
+  FIELDS,
+  type Check,
+  type EntryChanges,
+  type EntryField,
+  type EntryFields
+} from './entry.ts'
 import { groupName } from '../rights/groups.ts'
-import { otpIn } from '../accounts/totp.ts'
+import { invalid } from '../rights/rights.ts'
+import { newOtpIn, otpIn, type Otp } from '../accounts/totp.ts'
 import { also, clearable, optional, text, texts, type Rule } from '../rights/validate.ts'
 
 const NAME = `1 to ${MAX_GROUP_CHARACTERS} characters on one line, without commas, @, * and invisible characters`
@@ -13,8 +21,12 @@ const CHECKS: { readonly [C in Check]: Rule<string | undefined> } = {
       ? undefined
       : `The ${field} field must be a name of ${NAME}.`
   ),
-  otp: also(clearable, (field, value) =>
-    !value || otpIn(value) !== undefined
+  otp: otpRule(newOtpIn)
+}
+
+function otpRule(read: (text: string) => Otp | undefined): Rule<string | undefined> {
+  return also(clearable, (field, value) =>
+    !value || read(value) !== undefined
       ? undefined
       : `The ${field} field must be a base32 secret or an otpauth address.`
   )
@@ -31,10 +43,25 @@ export const CREATE_SHAPE = Object.fromEntries(
   ENTRY_FIELDS.map(field => [field, ruleOf(field)])
 ) as { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
 
-/** The fields of a change (contract §4.4). */
+/**
+ * The fields of an entry that was here once: versions before 1.1.0 took shorter secrets of one-time
+ * codes.
+ */
+export const FORMER_SHAPE: typeof CREATE_SHAPE = { ...CREATE_SHAPE, otp: otpRule(otpIn) }
+
+/**
+ * The fields of a change (contract §4.4). A change may repeat what the entry has; what is new is
+ * judged in its turn.
+ */
 export const UPDATE_SHAPE = Object.fromEntries(
-  ENTRY_FIELDS.map(field => [field, optional(CREATE_SHAPE[field])])
+  ENTRY_FIELDS.map(field => [field, optional(FORMER_SHAPE[field])])
 ) as { readonly [F in EntryField]-?: Rule<string | undefined> }
+
+/** Throws `input-invalid` for a secret of one-time codes that an entry may keep, but not get. */
+export function assertSettable({ otp }: EntryChanges): void {
+  const fault = CREATE_SHAPE.otp.fault('otp', otp ?? '')
+  if (fault !== undefined) throw invalid('otp', fault)
+}
 
 /** Names of groups; null for all. */
 export const groupList: Rule<readonly string[] | null> = {

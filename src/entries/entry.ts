@@ -106,7 +106,7 @@ export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
     value: '',
     isSecret: true,
     check: 'otp',
-    pattern: '^$|^ *[A-Za-z2-7] *[A-Za-z2-7][A-Za-z2-7 ]*[= ]*$|^otpauth:',
+    pattern: '^$|^[ -]*([A-Za-z2-7][ -]*){2,}[= -]*$|^[Oo][Tt][Pp][Aa][Uu][Tt][Hh]:',
     help: 'the secret of one-time codes, in base32 or as an otpauth address',
     example: 'JBSW Y3DP EHPK 3PXP'
   }

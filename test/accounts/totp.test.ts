@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { base32Of, codeAt, otpIn, secondsLeft, stepAt, type Otp } from '../../src/accounts/totp.ts'
+import { base32Of, codeAt, newOtpIn, otpIn, secondsLeft, stepAt, type Otp } from '../../src/accounts/totp.ts'
 import { randomOf } from '../support/random.ts'
 
 const DIGITS = '1234567890'.repeat(7)
@@ -50,6 +50,8 @@ test('a secret or an otpauth address is read; what gives no code, or another tha
   const read: readonly (readonly [string, object | undefined])[] = [
     ['JBSWY3DPEHPK3PXP', usual],
     ['jbsw y3dp ehpk 3pxp', usual],
+    ['JBSW-y3dp-EHPK - 3pxp-', usual],
+    ['OTPAUTH://totp/x?secret=JBSWY3DPEHPK3PXP', usual],
     ['otpauth://totp/ACME:ana@example.org?secret=JBSWY3DPEHPK3PXP&issuer=ACME', usual],
     ['otpauth://TOTP/x?secret=jbsw%20y3dp+ehpk3pxp', usual],
     ['otpauth://totp?secret=JBSWY3DPEHPK3PXP', usual],
@@ -58,7 +60,7 @@ test('a secret or an otpauth address is read; what gives no code, or another tha
     ['otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&algorithm=sha-512&digits=7&period=1',
       { ...usual, algorithm: 'SHA512', digits: 7, period: 1 }],
     ...[
-      '', ' ', '=', 'A', '1234', 'JBSW-Y3DP', 'contraseña', 'JBSW\nY3DP', 'JBSWY3DP========', 'otpauth:', 'otpauth://',
+      '', ' ', '=', 'A', '1234', '-', '- -', 'contraseña', 'JBSW\nY3DP', 'JBSWY3DP========', 'otpauth:', 'otpauth://',
       'otpauth://totp/x',
       'otpauth://totp/x?secret=', 'otpauth://totp/x?secret=0', 'otpauth://hotp/x?secret=JBSWY3DPEHPK3PXP&counter=1',
       'https://totp/x?secret=JBSWY3DPEHPK3PXP', 'steam://JBSWY3DPEHPK3PXP', ' otpauth://totp/x?secret=JBSWY3DP',
@@ -68,6 +70,17 @@ test('a secret or an otpauth address is read; what gives no code, or another tha
     ].map(text => [text, undefined] as const)
   ]
   for (const [text, otp] of read) assert.deepEqual(otpIn(text), otp, text)
+})
+
+test('a new secret has at least 80 bits: words and codes are none', () => {
+  const taken = ['JBSWY3DPEHPK3PXP', 'jbsw-y3dp-ehpk-3pxp', 'JBSWY3DPEHPK3PXPA', 'OTPAUTH://TOTP/x?secret=JBSWY3DPEHPK3PXP']
+  const short = ['none', 'NULL', 'no', '222222', '234567234567', 'JBSWY3DPEHPK3PX', 'JBSWY3DPEHPK3PX=',
+    'otpauth://totp/x?secret=JBSWY3DP', 'undefined', 'N-o-t---s-e-t------']
+  for (const text of taken) assert.deepEqual(newOtpIn(text), otpIn(text) ?? assert.fail(text), text)
+  for (const text of short) {
+    assert.equal(newOtpIn(text), undefined, text)
+    assert.notEqual(otpIn(text), undefined, `${text} gives codes where it is`)
+  }
 })
 
 test('a code has the whole of its period left at its first moment, and a second at its last', () => {

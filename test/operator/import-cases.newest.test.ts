@@ -1,10 +1,11 @@
 /** Files that programs were seen to write and that are easily read wrongly, each with what is right. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { describe, it } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { readSource } from '../../src/parts/operator/transfer/import-formats.ts'
-import type { Source } from '../../src/parts/operator/transfer/import-row.ts'
+import type { Row, Source } from '../../src/parts/operator/transfer/import-row.ts'
 import { joined } from '../support/patterns.ts'
+import { randomOf } from '../support/random.ts'
 
 interface Case {
   readonly what: string
@@ -21,6 +22,7 @@ interface Case {
 const PROTON = 'type,name,url,autofillUrls,email,username,password,note,totp,createTime,modifyTime,vault\n'
 const LASTPASS = 'url,username,password,totp,extra,name,grouping,fav\n'
 const CHROME = 'name,url,username,password,note\n'
+const KEEPASS = '"Group","Title","Username","Password","URL","Notes"\n'
 const OTP = 'JBSWY3DPEHPK3PXP'
 const bitwarden = (...items: readonly object[]): string => JSON.stringify({ encrypted: false, folders: [], items })
 const utf16 = (text: string): Buffer => Buffer.from(text, 'utf16le')
@@ -144,6 +146,84 @@ const WITHOUT_GROUPS: readonly Case[] = [
     },
     loses: { 3: ['one-time code'], 4: ['no password', 'one-time code'] }
   },
+  {
+    what: "Firefox's own keys, which are no login", format: 'Firefox',
+    file: '"url","username","password","httpRealm","formActionOrigin","guid","timeCreated"\n' +
+      '"chrome://FirefoxAccounts","0123abcd","{""version"":1}","Firefox Accounts credentials",,"{1}","1"\n' +
+      '"https://a.example","ann","pw-1",,"https://login.a.example","{2}","1"\n',
+    entries: { 3: { password: 'pw-1', sistema: 'a.example', usuario: 'ann', url: 'https://a.example' } },
+    loses: { 2: ['keys of a Firefox account'], 3: ['further address'] }
+  },
+  {
+    what: 'what only KeePass replaces by a value; braces alone are a password', format: 'KeePassXC',
+    file: `${KEEPASS}"","a","{REF:U@I:00}","{S:x}{USERNAME}","cmd://ssh {USERNAME}@h",""\n` +
+      '"","b","{USERNAME}","pw","",""\n"","c","u","{T-REPLACE-RX:/{S:a}/b/c/}","",""\n"","d","u","{S:Pin}","",""\n' +
+      '"","e","u","{timeotp}","",""\n"","f","u","{URL:HOST}","",""\n"","g","u","{Umbrella}{}","",""\n' +
+      '"","h","u","p","{BASE:RMVSCM}",""\n',
+    entries: {
+      3: { password: 'pw', sistema: 'b', usuario: '{USERNAME}' }, 8: { password: '{Umbrella}{}', sistema: 'g', usuario: 'u' },
+      9: { password: 'p', sistema: 'h', usuario: 'u', url: '{BASE:RMVSCM}' }
+    },
+    loses: { 2: ['address', 'placeholder'], ...Object.fromEntries([3, 4, 5, 6, 7, 9].map(line => [line, ['placeholder']])) }
+  },
+  {
+    what: 'words in a column of secrets, which are none; blanks, dashes and small letters are taken', format: 'CSV',
+    file: 'system,user,password,otp\nA,u,p,none\nB,u,p,NULL\nC,u,p,-\nD,u,p,no\nE,u,p,123456\nF,u,p,222222\n' +
+      'G,u,p,jbsw-y3dp ehpk-3pxp\nH,u,p,OTPAUTH://totp/x?secret=JBSWY3DPEHPK3PXP\n',
+    entries: Object.fromEntries(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((sistema, i) => [i + 2, {
+      password: 'p', sistema, usuario: 'u', ...i === 6 && { otp: 'jbsw-y3dp ehpk-3pxp' },
+      ...i === 7 && { otp: 'OTPAUTH://totp/x?secret=JBSWY3DPEHPK3PXP' }
+    }])),
+    loses: Object.fromEntries([2, 3, 4, 5, 6, 7].map(line => [line, ['one-time code']]))
+  },
+  {
+    what: 'null as a secret of Dashlane', format: 'Dashlane',
+    file: 'username,username2,username3,title,password,note,url,category,otp\nann,,,Shop,pw-1,,https://a.example,,null\n',
+    entries: { 2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example' } },
+    loses: { 2: ['one-time code'] }
+  },
+  {
+    what: 'two columns for one thing: the first that has a value, and of the other what is another', format: 'CSV',
+    file: 'system,title,user,username,password,url\nERP,Accounting,ann,ann@a.example,pw-1,https://a.example\n' +
+      ',Only title,,bob,pw-2,\nA,A,u,u,pw-3,\n',
+    entries: {
+      2: { password: 'pw-1', sistema: 'ERP', usuario: 'ann', url: 'https://a.example' },
+      3: { password: 'pw-2', sistema: 'Only title', usuario: 'bob' }, 4: { password: 'pw-3', sistema: 'A', usuario: 'u' }
+    },
+    loses: { 2: ['column title', 'further user name'] }
+  },
+  {
+    what: 'two members for one thing; words for a secret', format: 'this program',
+    file: '{"system":"ERP","sistema":"Accounting","user":"ann","usuario":"ann@a.example","password":"pw-1"}\n' +
+      '{"system":"A","sistema":"A","user":"u","usuario":"","password":"pw-2","otp":"none"}\n' +
+      '{"id":7,"sistema":"B","usuario":"u","password":"pw-3","otp":"MZXW6"}\n',
+    entries: {
+      1: { password: 'pw-1', sistema: 'Accounting', usuario: 'ann@a.example' },
+      2: { password: 'pw-2', sistema: 'A', usuario: 'u' },
+      3: { password: 'pw-3', sistema: 'B', usuario: 'u', otp: 'MZXW6' }
+    },
+    loses: { 1: ['other member', 'other member'], 2: ['one-time code'] }
+  },
+  {
+    what: '0 and false in a column that an entry has no place for, and a column of types that has something else',
+    format: 'Proton Pass',
+    file: 'type,name,url,email,username,password,note,totp,createTime,modifyTime,vault,pin\n' +
+      'login,A,,,u,p,,,1,1,,0\nServers,B,,,u,p,,,1,1,,false\nlogin,C,,,u,p,,,1,1,,\n',
+    entries: Object.fromEntries(['A', 'B', 'C'].map((sistema, i) => [i + 2, { password: 'p', sistema, usuario: 'u' }])),
+    loses: { 2: ['column pin'], 3: ['column pin', 'column type'] }
+  },
+  ...(['Title,Username,Password,URL,Notes', 'title,url,username,password,website', 'Title,URL,Username,Password,Favorite',
+    'username,title,password,url', 'url,username,password,name', 'name,folder,url,username,password'] as const)
+    .map(header => ({
+      what: `a spreadsheet with the columns ${header}, which several programs write`, format: 'CSV',
+      file: `${header}\n${header.toLowerCase().split(',').map(name => name === 'url' ? 'https://a' : name).join(',')}\n`,
+      entries: { 2: {
+        password: 'password', sistema: header.startsWith('url') || header.startsWith('name') ? 'name' : 'title',
+        usuario: 'username', url: 'https://a', ...header.includes('Notes') && { notas: 'notes' }
+      } },
+      loses: Object.fromEntries([['folder', 'folder'], ['website', 'further address'], ['Favorite', 'column Favorite']]
+        .filter(([column]) => header.includes(column!)).map(([, kind]) => [2, [kind!]]))
+    })),
   { what: 'a row that is too short', file: `${CHROME}Shop,https://a.example,ann,pw-1\n`,
     refused: joined(/^the file is not valid CSV .*: line 2, column 1: 4 cells, where .* has 5; /,
       /if its last cells are empty, add 1 comma at its end$/) },
@@ -156,11 +236,20 @@ const WITHOUT_GROUPS: readonly Case[] = [
   { what: 'the JSON of Proton Pass',
     file: '{"encrypted":false,"userId":"u","version":"1.8.0","vaults":{"v":{"name":"Home","items":[]}}}',
     refused: /^this is the JSON of Proton Pass: export it as CSV$/ },
-  { what: 'the encrypted JSON of Bitwarden', file: '{"encrypted":true,"data":"x"}',
+  { what: 'the encrypted JSON of Bitwarden', file: '{"encrypted":true,"encKeyValidation_DO_NOT_EDIT":"x"}',
     refused: /^this export of Bitwarden is encrypted/ },
   { what: 'what is in a 1PUX file',
     file: '{"accounts":[{"attrs":{"name":"x"},"vaults":[{"attrs":{"name":"v"},"items":[]}]}]}',
     refused: /1PUX file of 1Password: export it as CSV$/ },
+  { what: 'the Credential Exchange Format, which has accounts, too',
+    file: '{"version":{"major":1,"minor":0},"exporterRpId":"e.example","exporterDisplayName":"E","accounts":[{"id":"YQ",' +
+      '"username":"ann","items":[{"id":"Yg","title":"Shop","credentials":[{"type":"basic-auth"}]}]}]}',
+    refused: /^this is a file of the Credential Exchange Format: export it as CSV from the program that wrote it$/ },
+  { what: 'encrypted JSON of nobody that is known',
+    file: '{"encrypted":true,"passwords":[{"website":"a","username":"b","password":"c"}]}',
+    refused: /^this JSON says that it is encrypted, and is of no known program: export it there as CSV, not encrypted$/ },
+  { what: 'accounts of nobody that is known', file: '{"accounts":[{"name":"a"}]}',
+    refused: /^this JSON is of no known program: export it there as CSV$/ },
   { what: 'a 1PUX file', file: Buffer.from('PK\x03\x04…export.attributes…export.data'),
     refused: /^this is a 1PUX file of 1Password: export it as CSV$/ },
   { what: 'the zip file of Proton Pass', file: Buffer.from('PK\x03\x04…Proton Pass/data.json'),
@@ -205,7 +294,7 @@ const WITH_GROUPS: readonly Case[] = [
             uris: ['https://mail.google.com', 'https://google.com', 'https://gmail.com'].map(uri =>
               ({ match: null, uri })),
             username: 'myusername@gmail.com', password: 'mypassword',
-            totp: 'otpauth://totp/Google:myusername%40gmail.com?secret=DFDFDEF%3D&period=30&digits=6&issuer=Google'
+            totp: 'otpauth://totp/Google:myusername%40gmail.com?secret=DFDFDEFDFDFDEFDF%3D&period=30&digits=6&issuer=Google'
           }
         },
         { type: 1, name: 'Webauthn.io test 3', folderId: 'y',
@@ -216,7 +305,7 @@ const WITH_GROUPS: readonly Case[] = [
       2: {
         password: 'mypassword', sistema: 'Login Name', usuario: 'myusername@gmail.com', url: 'https://mail.google.com',
         notas: '1st line\n2nd line', grupo: 'Test/Subfolder',
-        otp: 'otpauth://totp/Google:myusername%40gmail.com?secret=DFDFDEF%3D&period=30&digits=6&issuer=Google'
+        otp: 'otpauth://totp/Google:myusername%40gmail.com?secret=DFDFDEFDFDFDEFDF%3D&period=30&digits=6&issuer=Google'
       },
       3: { password: 'testPassword3', sistema: 'Webauthn.io test 3', usuario: 'testUser3',
         grupo: 'Test/SubFolder/Another' }
@@ -227,7 +316,8 @@ const WITH_GROUPS: readonly Case[] = [
     what: 'the groups of KeePassXC without the root', format: 'KeePassXC',
     file: 'Group,Title,Username,Password,URL,Notes,TOTP\nRoot/Net/Mail,A,u,p,,,\nRoot,B,u,p,,,\n',
     entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Net/Mail' },
-      3: { password: 'p', sistema: 'B', usuario: 'u' } }
+      3: { password: 'p', sistema: 'B', usuario: 'u' } },
+    loses: { 2: ['root group Root'], 3: ['root group Root'] }
   },
   {
     what: 'the folders of LastPass; (none) is none, and what cannot be a name is counted', format: 'LastPass',
@@ -245,6 +335,41 @@ const WITH_GROUPS: readonly Case[] = [
     file: `${PROTON}login,A,,,,u,p,,,1,1,Home\nnote,N,,,,,,text,,1,1,Home\n`,
     entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Home' } },
     loses: { 3: ['folder', 'no password', 'note'] }
+  },
+  {
+    what: 'the recycle bin of KeePassXC, which stays out; a name that is too long for a group; codes of another form',
+    format: 'KeePassXC',
+    file: `${KEEPASS}"Passwords/Recycle Bin","a","ann","pw-1","",""\n"Passwords/Recycle Bin/Old","b","ann","pw-2","","n"\n` +
+      `"Passwords/${Array(7).fill('Department').join('/')}","c","ann","pw-3","",""\n` +
+      '"Passwords/A","d","ann","pw-4","",""\n"Passwords/A/Recycle Bin","e","ann","pw-5","",""\n',
+    entries: {
+      4: { password: 'pw-3', sistema: 'c', usuario: 'ann' },
+      5: { password: 'pw-4', sistema: 'd', usuario: 'ann', grupo: 'A' },
+      6: { password: 'pw-5', sistema: 'e', usuario: 'ann', grupo: 'A/Recycle Bin' }
+    },
+    loses: {
+      2: ['in a group Recycle Bin'], 3: ['in a group Recycle Bin'], 4: ['folder', 'root group Passwords'],
+      5: ['root group Passwords'], 6: ['root group Passwords']
+    }
+  },
+  {
+    what: 'a root of KeePassXC with a slash in its name, of which one row does not tell', format: 'KeePassXC',
+    file: `${KEEPASS}"Team/IT","a","ann","pw-1","",""\n"Team/IT/Web","b","ann","pw-1","",""\n`,
+    entries: {
+      2: { password: 'pw-1', sistema: 'a', usuario: 'ann', grupo: 'IT' },
+      3: { password: 'pw-1', sistema: 'b', usuario: 'ann', grupo: 'IT/Web' }
+    },
+    loses: { 2: ['root group Team'], 3: ['root group Team'] }
+  },
+  {
+    what: 'several collections in a cell of Bitwarden: the first, and the others are counted', format: 'Bitwarden',
+    file: 'collections,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp\n' +
+      `"Servers,Office",login,Shop,,,0,https://a.example,ann,pw-1,${OTP}\nServers,login,Two,,,0,,bob,pw-2,\n`,
+    entries: {
+      2: { password: 'pw-1', sistema: 'Shop', usuario: 'ann', url: 'https://a.example', grupo: 'Servers', otp: OTP },
+      3: { password: 'pw-2', sistema: 'Two', usuario: 'bob', grupo: 'Servers' }
+    },
+    loses: { 2: ['further folder'] }
   },
   {
     what: 'the group of a spreadsheet', format: 'CSV', file: 'system,user,password,group\nA,u,p,Ops\n',
@@ -268,6 +393,44 @@ function holds({ file, format, entries = {}, loses = {}, refused }: Case, keepsG
   const lost = rows.filter(({ dropped }) => dropped.length > 0).map(({ line, dropped }) => [line, [...dropped].sort()])
   assert.deepEqual(Object.fromEntries(lost), loses)
 }
+
+const HEADERS: readonly string[] = [
+  'name,url,username,password,note', 'collections,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
+  'folder,favorite,type,name,notes,fields,reprompt,archivedDate,login_uri,login_username,login_password,login_totp',
+  'url,username,password,httpRealm,formActionOrigin,guid,timeCreated,timeLastUsed,timePasswordChanged',
+  'Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created', 'Account,Login Name,Password,Web Site,Comments',
+  'Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes', 'Title,Url,Website,Username,Password,Favorite,Archived,Tags',
+  'Title,URL,Username,Password,Notes,OTPAuth', 'url,username,password,totp,extra,name,grouping,fav',
+  'type,name,url,autofillUrls,email,username,password,note,totp,createTime,modifyTime,vault',
+  'username,username2,username3,title,password,note,url,category,otpSecret',
+  'name,url,additional_urls,username,password,note,cardholdername,cardnumber,cvc,zipcode,folder,email,type,custom_fields',
+  'system,title,sistema,user,username,password,url,website,notes,comment,group,folder,otp,totp,Type,id,pin,email'
+]
+const PASSWORDS = ['password', 'login_password']
+
+test('each value of a row is in the entry or is counted: a mark in each cell, in thousands of rows', t => {
+  const random = randomOf(t)
+  const kinds = new Set<string>()
+  for (let i = 0; i < 3_200; i++) {
+    const names = random.pick(HEADERS).split(',')
+    const marks = names.map((name, at) => PASSWORDS.includes(name.toLowerCase()) || random.int(2) === 0 ? `mark-${at}x` : '')
+    const keepsGroups = random.int(2) === 0
+    const rowOf = (cells: readonly string[]): Row => {
+      const source = readSource(Buffer.from(`${names.join(',')}\n${cells.join(',')}\n`), keepsGroups)
+      kinds.add(source.format)
+      return [...source.rows][0]!
+    }
+    const held = (row: Row): ReadonlySet<string> => new Set(marks.filter(mark => mark !== '' &&
+      Object.values(row.entry!).some(value => String(value).includes(mark))))
+    const kept = held(rowOf(marks))
+    for (const lost of marks.filter(mark => mark !== '' && !kept.has(mark))) {
+      // Beside what was kept, this value alone: so nothing else can be what is counted.
+      const row = rowOf(marks.map(mark => kept.has(mark) || mark === lost ? mark : ''))
+      assert.ok(held(row).has(lost) || row.dropped.length > 0, `${names.join(',')}: ${lost} of ${marks.join(',')}`)
+    }
+  }
+  assert.equal(kinds.size, 12)
+})
 
 describe('an import reads, without groups,', () => {
   for (const one of WITHOUT_GROUPS) it(one.what, () => holds(one, false))

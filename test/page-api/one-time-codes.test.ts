@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { openService } from '../../src/embedding/embedded-service.ts'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
+import { event } from '../../src/store/event.ts'
 import { fileStore } from '../support/stores.ts'
 import { compact } from '../support/rewrite.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
@@ -13,7 +14,7 @@ const OTP = 'JBSWY3DPEHPK3PXP'
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
 const INVALID = { otp: ['The otp field must be a base32 secret or an otpauth address.'] }
 
-const OTHER = 'otpauth://totp/x?secret=MZXW6YTBOI&algorithm=SHA256&digits=8&period=300'
+const OTHER = 'otpauth://totp/x?secret=MZXW6YTBOIMZXW6YTBOI&algorithm=SHA256&digits=8&period=300'
 
 /** Of the text at a moment between two moments. */
 function assertCode(text: string, { code, seconds, status }: any, fromMs: number): void {
@@ -52,7 +53,7 @@ test('no answer has the secret of codes; a change of it changes the tag, and the
   for (const path of ['formerPassword/1/2', 'formerPassword/2/1', 'formerNotes/2/1']) await ask('GET', path)
   await ask('POST', 'deletePassword/2')
   for (const path of ['deletedPasswords', 'deletedPasswords/3', 'getPassword/2']) await ask('GET', path)
-  for (const secret of [OTP, 'MZXW6YTBOI']) assert.ok(answers.every(text => !text.includes(secret)), secret)
+  for (const secret of [OTP, 'MZXW6YTBOIMZXW6YTBOI']) assert.ok(answers.every(text => !text.includes(secret)), secret)
 })
 
 test('the code is that of this moment, also after a restart and a compaction, and for a deleted entry', async t => {
@@ -93,7 +94,7 @@ test('an entry without a secret of codes is answered as an unknown id', async t 
 test('what is no secret of codes is refused in a create and an update, and changes nothing', async t => {
   const { url } = await startService(t, FLAGS)
   await send(url, 'POST', '/api/createPassword', { ...FIELDS, otp: OTP })
-  for (const otp of ['1', 'otpauth://hotp/x?secret=JBSWY3DPEHPK3PXP', ' ']) {
+  for (const otp of ['1', 'none', '222222', 'JBSWY3DPEHPK3PX', 'otpauth://hotp/x?secret=JBSWY3DPEHPK3PXP', ' ']) {
     for (const path of ['createPassword', 'updatePassword/1']) {
       const { status, json } = await send(url, 'POST', `/api/${path}`, { ...FIELDS, sistema: 'other', otp })
       assert.deepEqual([status, json.errors], [400, INVALID], `${path} ${otp}`)
@@ -103,6 +104,26 @@ test('what is no secret of codes is refused in a create and an update, and chang
     { otp: ['The otp field must be a string.'] })
   assert.deepEqual((await send(url, 'GET', '/api/listPassword')).json, [{ id: 1, ...FIELDS, status: 1 }])
   assert.equal((await send(url, 'GET', '/api/oneTimeCode/1')).status, 200)
+})
+
+test('a secret of codes that is shorter than a new one may be stays, and a change may repeat it', async t => {
+  const folder = freshFolder(t)
+  const store = await fileStore(folder)
+  await store.commit(() => [[event('fields.created', null, { id: 1, ...FIELDS, otp: 'MZXW6YTBOI' })], undefined])
+  await store.close()
+  const { url } = await startService(t, { ...FLAGS, data: folder })
+  const fromMs = Date.now()
+  assertCode('MZXW6YTBOI', (await send(url, 'GET', '/api/oneTimeCode/1')).json, fromMs)
+  const update = async (body: object): Promise<unknown> => {
+    const { status, json } = await send(url, 'POST', '/api/updatePassword/1', body)
+    return status === 200 ? 200 : json.errors
+  }
+  assert.equal(await update({ otp: 'MZXW6YTBOI', usuario: 'v' }), 200)
+  assert.deepEqual(await update({ otp: 'MZXW6YTBOJ', usuario: 'w' }), INVALID)
+  assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.usuario, 'v')
+  assertCode('MZXW6YTBOI', (await send(url, 'GET', '/api/oneTimeCode/1')).json, Date.now())
+  assert.equal(await update({ otp: '' }), 200)
+  assert.deepEqual(await update({ otp: 'MZXW6YTBOI' }), INVALID)
 })
 
 test('who may read an entry may have its code, and nobody else', async t => {

@@ -295,6 +295,37 @@ test('an export as Bitwarden comes back with its groups and one-time codes', asy
   assert.deepEqual(await entriesOf(other), [{ id: 1, ...row, status: 1 }])
 })
 
+test('an import names each group, how many entries go there, whether it is new, and in whose list it is', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'user add eva@example.org --groups Personal,Ops --no-password')
+  await done(folder, 'user add dan@example.org --groups personal --no-password')
+  await done(folder, 'user add ann@example.org --no-password')
+  const file = fileOf(t, 'type,name,url,email,username,password,note,totp,createTime,modifyTime,vault\n' +
+    'login,A,,,ana,p1,,,1,1,PERSONAL\nlogin,B,,,ana,p2,,,1,1,Personal\nlogin,C,,,ana,p3,,,1,1,Shop\n')
+  const groups = 'group        Personal: 2 entries, in the list of eva@example.org, dan@example.org\n' +
+    'group        Shop (new): 1 entry, in no list of groups\n'
+  for (const flag of [' --dry-run', '']) {
+    assert.ok((await done(folder, `import ${file}${flag}`)).startsWith(groups), flag)
+  }
+  const again = JSON.parse(await done(folder, `import ${file} --keep-duplicates --dry-run --json`))
+  assert.deepEqual(again.groups, [
+    { name: 'Personal', entries: 2, isNew: false, seenBy: ['eva@example.org', 'dan@example.org'] },
+    { name: 'Shop', entries: 1, isNew: false, seenBy: [] }
+  ])
+  assert.ok(!(await done(folder, `import ${file} --no-groups`)).includes('group '))
+})
+
+test('a short secret of one-time codes comes back from this program alone', async t => {
+  const [folder, other] = [await initialized(t), await initialized(t)]
+  await done(folder, `import ${fileOf(t, '{"id":1,"password":"p","sistema":"s","usuario":"u","otp":"MZXW6YTBOI"}')}`)
+  for (const [format, name] of [['jsonl', 'e.jsonl'], ['csv', 'e.csv'], ['bitwarden', 'b.json']] as const) {
+    const path = join(freshFolder(t), name)
+    await done(folder, `export --output ${path} --format ${format} --yes`)
+    assert.ok(!(await done(other, `import ${path} --keep-duplicates`)).includes('not kept'), format)
+  }
+  assert.deepEqual((await entriesOf(other)).map(({ otp }) => otp), Array(3).fill('MZXW6YTBOI'))
+})
+
 test('a file with any error imports nothing, nor does a dry run', async t => {
   const folder = await initialized(t)
   await refused(folder, `import ${fileOf(t, `${chromeRows(10)}a,b\n`)}`, 1, /line 12, column 1: 2 cells/)

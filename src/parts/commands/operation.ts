@@ -25,9 +25,21 @@ export interface ImportRow extends EntryRow {
   readonly isOwn: boolean
 }
 
+/**
+ * A group that entries go into. `isNew`: nothing has it yet. `seenBy`: the addresses of users who
+ * have it in their list.
+ */
+export interface ImportedGroup {
+  readonly name: string
+  readonly entries: number
+  readonly isNew: boolean
+  readonly seenBy: readonly string[]
+}
+
 /** `duplicates`: indexes of rows that exist already; `first`: the first new id. */
 export interface Imported {
   readonly duplicates: readonly number[]
+  readonly groups: readonly ImportedGroup[]
   readonly made: number
   readonly first?: number
 }

@@ -64,8 +64,13 @@ export class Terminal {
 
   /** Shows lines, or JSON with `--json`. Control characters are escaped. */
   show(data: object, lines: string | readonly string[]): void {
-    for (const line of this.#asJson ? [JSON.stringify(data)] : [lines].flat())
-      this.pass(`${visible(line)}\n`)
+    if (this.#asJson) this.pass(`${visible(JSON.stringify(data))}\n`)
+    else this.say([lines].flat())
+  }
+
+  /** Lines that come before the others of a result; with `--json` its object has them. */
+  say(lines: readonly string[]): void {
+    if (!this.#asJson) for (const line of lines) this.pass(`${visible(line)}\n`)
   }
 
   /** Scripts get the text unescaped: a password with escapes is another password. */

@@ -18,7 +18,9 @@ const NOTES = {
   'notes-stdin': { help: 'take notes from standard input; nothing there clears them' }
 }
 const OTP = {
-  'otp': { help: 'ask for the secret of one-time codes: base32, or an otpauth address' },
+  'otp': {
+    help: 'ask for the secret of one-time codes: base32 of 16 letters or more, or an otpauth address'
+  },
   'otp-stdin': { help: 'take that secret from standard input; nothing there clears it' }
 }
 export const FIELD_FLAGS: { readonly [flag: string]: Option } = { ...BY_FIELD, ...NOTES, ...OTP }

@@ -40,7 +40,14 @@ import type {
   Result
 } from '../../commands/operation.ts'
 import { folded } from '../../commands/terminal.ts'
-import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
+import {
+  disclosing,
+  forOperator,
+  groupsInUse,
+  importEntries,
+  oneOf,
+  purgeEntry
+} from './operator-changes.ts'
 import { countKnown, exposedEntries, optionalSecrets } from './exposed-entries.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
 import { rotateKey } from '../rewriting/rotate-key.ts'
@@ -375,12 +382,8 @@ async function withNewGroups<T>(
   given: GivenGroups,
   make: () => Promise<T>
 ): Promise<T & NewGroups> {
-  const { entries, users, tokens, names } = state
-  const known = new Set(
-    [...users.values(), ...tokens.values()].flatMap(({ groups = [] }) => groups)
-  )
-  for (let id = 1; id <= entries.size; id++) known.add(entries.grupo(id) ?? '')
-  const newGroups = (given ?? []).filter(name => !known.has(names.spelled(name)))
+  const used = groupsInUse(state)
+  const newGroups = (given ?? []).filter(name => !used.has(state.names.spelled(name)))
   return { ...(await make()), newGroups }
 }
 

@@ -2,7 +2,7 @@
 import { Failure } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
 import { fieldsOf, hasMore, type Entry, type EntryRow } from '../../../entries/entry.ts'
-import { CREATE_SHAPE } from '../../../entries/entry-shapes.ts'
+import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
 import { GroupNames } from '../../../rights/groups.ts'
 import type { EntryTable } from '../../../entries/entry-table.ts'
 import { event } from '../../../store/event.ts'
@@ -11,7 +11,7 @@ import { OPERATOR, operatorNamed } from '../../../knowledge/knowledge-events.ts'
 import type { State } from '../../../store/state.ts'
 import type { Command, Commits } from '../../../store/store.ts'
 import { rule, shaped, type Rule } from '../../../rights/validate.ts'
-import type { Disclosed, Imported, ImportRow } from '../../commands/operation.ts'
+import type { Disclosed, Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import type { Call } from './operation-table.ts'
 import { leaveNote } from './unrecorded.ts'
 
@@ -86,7 +86,10 @@ export function oneOf<V extends number | string>(...values: readonly V[]): Rule<
   return rule(value => values.includes(value as V), `be ${values.join(' or ')}`)
 }
 
-const ROW_SHAPE = { ...CREATE_SHAPE, status: oneOf(0, 1) }
+const STATUS = { status: oneOf(0, 1) }
+const ROW_SHAPE = { ...CREATE_SHAPE, ...STATUS }
+/** This program's export may have what an entry keeps from former versions. */
+const OWN_ROW_SHAPE = { ...FORMER_SHAPE, ...STATUS }
 
 /** Creates all entries or none, in one record. */
 export function importEntries(
@@ -94,7 +97,10 @@ export function importEntries(
   given: readonly ImportRow[],
   how: { readonly keepsDuplicates: boolean; readonly isTrial: boolean }
 ): Promise<Imported> | Imported {
-  const rows = given.map(row => ({ isOwn: row.isOwn, entry: rowOf(shaped(ROW_SHAPE, row)) }))
+  const rows = given.map(row => ({
+    isOwn: row.isOwn,
+    entry: rowOf(shaped(row.isOwn ? OWN_ROW_SHAPE : ROW_SHAPE, row))
+  }))
   if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
   // Alone in its write, so that the state has all that was decided before.
   return commits.commitAlone(() => {
@@ -107,10 +113,11 @@ export function importEntries(
 }
 
 function planOf(
-  { entries, names }: State,
+  state: State,
   rows: readonly { readonly isOwn: boolean; readonly entry: EntryRow }[],
   keepsDuplicates: boolean
 ): { readonly imported: Imported; readonly entries: readonly EntryRow[] } {
+  const { entries, names } = state
   const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
   const known = new Set<string>()
   for (const entry of entries.entries()) known.add(keyOf(entry))
@@ -129,7 +136,34 @@ function planOf(
     if (!isOwn) known.add(key)
     if (!isDuplicate || keepsDuplicates) made.push(entry)
   }
-  return { imported: { duplicates, made: made.length }, entries: made }
+  const groups = groupsOf(state, made)
+  return { imported: { duplicates, groups, made: made.length }, entries: made }
+}
+
+function groupsOf(state: State, made: readonly EntryRow[]): readonly ImportedGroup[] {
+  const counts = new Map<string, number>()
+  for (const { grupo } of made) {
+    if (grupo !== undefined) counts.set(grupo, (counts.get(grupo) ?? 0) + 1)
+  }
+  if (counts.size === 0) return []
+  const used = groupsInUse(state)
+  const users = [...state.users.values()]
+  return [...counts].map(([name, entries]) => ({
+    name,
+    entries,
+    isNew: !used.has(name),
+    seenBy: users.filter(({ groups = [] }) => groups.includes(name)).map(({ email }) => email)
+  }))
+}
+
+/** Names that an entry, a user or a token has. */
+export function groupsInUse({ entries, users, tokens }: State): ReadonlySet<string> {
+  const used = new Set([...users.values(), ...tokens.values()].flatMap(({ groups = [] }) => groups))
+  for (let id = 1; id <= entries.size; id++) {
+    const grupo = entries.grupo(id)
+    if (grupo !== undefined) used.add(grupo)
+  }
+  return used
 }
 
 /** In the served order. */

@@ -12,18 +12,35 @@ const KINDS: { readonly [type: number]: string } = {
   4: 'identity',
   5: 'SSH key'
 }
+/** Members that hold nothing that anybody has typed, and those that are read. */
+const KNOWN: { readonly [of in 'item' | 'login' | 'uri']: ReadonlySet<string> } = {
+  item: new Set(
+    (
+      'id organizationId folderId collectionIds type reprompt favorite name notes login secureNote ' +
+      'creationDate revisionDate deletedDate object key edit viewPassword organizationUseTotp permissions'
+    ).split(' ')
+  ),
+  login: new Set('uris username password totp passwordRevisionDate autofillOnPageLoad'.split(' ')),
+  uri: new Set(['uri', 'match', 'uriChecksum'])
+}
 /** Members that an entry has no place for. */
 const DROPPED: { readonly [member: string]: string } = {
   fields: 'other field',
   passwordHistory: 'former password',
-  archivedDate: 'archived'
+  archivedDate: 'archived',
+  card: 'card',
+  identity: 'identity',
+  sshKey: 'SSH key',
+  attachments: 'attachment',
+  fido2Credentials: 'passkey'
 }
-const DROPPED_OF_LOGIN: { readonly [member: string]: string } = { fido2Credentials: 'passkey' }
 
-/** Some versions leave `encrypted` out. Each item has a number as its type. */
+/** By members that only Bitwarden writes; some versions leave `encrypted` out. */
 export function isBitwarden(file: JsonObject): boolean {
   const items = file.get('items')
-  if (file.has('encrypted')) return file.get('encrypted') === true || items !== undefined
+  if (file.get('encrypted') === true)
+    return ['encKeyValidation_DO_NOT_EDIT', 'passwordProtected', 'items'].some(one => file.has(one))
+  if (file.has('encrypted')) return items !== undefined
   return (
     Array.isArray(items) &&
     items.every(item => item instanceof Map && typeof item.get('type') === 'number')
@@ -56,6 +73,10 @@ function namesIn(list: Json | undefined): readonly (readonly [id: Json, name: st
   })
 }
 
+function isEmpty(value: Json): boolean {
+  return value === null || value === '' || (Array.isArray(value) && value.length === 0)
+}
+
 function rowOf(
   { line, object }: Numbered,
   folders: ReadonlyMap<Json, string>,
@@ -79,10 +100,10 @@ function rowOf(
     if (!Array.isArray(found)) throw wrong(key)
     return found
   }
-  const has = (value: Json | undefined, key: string): boolean => {
-    const found = member(value, key)
-    return found !== null && found !== '' && !(Array.isArray(found) && found.length === 0)
-  }
+  const lostOf = (of: keyof typeof KNOWN, value: Json | undefined): readonly string[] =>
+    (value instanceof Map ? [...value] : [])
+      .filter(([key, held]) => !KNOWN[of].has(key) && !isEmpty(held))
+      .map(([key]) => (Object.hasOwn(DROPPED, key) ? DROPPED[key]! : 'other member'))
   const login = object.get('login')
   const ids = [member(object, 'folderId'), ...list(object, 'collectionIds')].filter(
     id => id !== null
@@ -99,12 +120,9 @@ function rowOf(
   const type = KINDS[Number(object.get('type'))]
   const dropped = [
     ...(type === undefined ? [] : [type]),
-    ...Object.keys(DROPPED)
-      .filter(key => has(object, key))
-      .map(key => DROPPED[key]!),
-    ...Object.keys(DROPPED_OF_LOGIN)
-      .filter(key => has(login, key))
-      .map(key => DROPPED_OF_LOGIN[key]!),
+    ...lostOf('item', object),
+    ...lostOf('login', login),
+    ...list(login, 'uris').flatMap(one => lostOf('uri', one)),
     // A folder that has no name in the file.
     ...(ids.some(id => !folders.has(id)) ? ['folder'] : [])
   ]

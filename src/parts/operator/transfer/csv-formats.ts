@@ -1,39 +1,46 @@
 /** CSV files of other programs, by their columns, and how their rows are read. */
+import { Buffer } from 'node:buffer'
 import { OperatorError } from '../../../command.ts'
+import { parseJson, type Json, type JsonObject } from '../../../http/json.ts'
+import { MAX_JSON_DEPTH_LEVELS } from '../../../limits.ts'
 import type { CsvRow } from './csv.ts'
-import { foreignRow, type Foreign, type Habits, type Row } from './import-row.ts'
+import { foreignRow, type Habits, type Row } from './import-row.ts'
 
 /**
- * `first` and `mark` identify the program if other columns do not. Bars separate alternatives: a
- * file has at least one of them, and of a row the first that is not empty counts.
+ * `header` is what only this program writes, with commas between. Bars separate alternatives: a file
+ * has at least one of them, and of a row the first that is not empty counts.
  */
 export interface Format {
   readonly program: string
-  readonly first?: string
-  readonly mark?: string
+  readonly header: RegExp
   readonly name: string
   readonly url: string
   readonly usuario: string
   readonly password: string
   /** What a file of this program never contains. */
   readonly never?: string
+  /** What the file does not tell of its recycle bin. */
+  readonly bin?: string
   readonly habits?: Habits
   /** Several addresses in one cell. */
   readonly listsAddresses?: true
+  /** A column of further addresses. */
+  readonly moreUrls?: string
+  /** A column of several folders, with commas between. */
+  readonly listsGroups?: string
   /** It writes `\"` and `\\`. */
   readonly hasBackslashes?: true
 }
 
 const BROWSER = 'passkeys, payment cards and addresses'
-const REFERENCE = /\{REF:[A-Z]@/i
-/** A spreadsheet: nothing is known of columns that it has besides. */
-export const PLAIN = 'CSV'
+/** https://keepass.info/help/base/placeholders.html: a value that KeePass puts there. */
+const PLACEHOLDER =
+  /\{(REF:[A-Z]@|[SC]:|CMD:|T-[A-Z-]+:|(TITLE|USERNAME|URL|BASE|PASSWORD|NOTES|UUID|GROUP|PICKCHARS|T(IME)?OTP|HMACOTP|(DT|DB|ENV)_\w+)(_[A-Z_]+)?[:}])/i
 /** The first format that fits counts. */
 export const FORMATS: readonly Format[] = [
   {
     program: 'NordPass',
-    first: 'name',
-    mark: 'cardholdername',
+    header: /^name,.*cardholdername/,
     name: 'name',
     url: 'url',
     usuario: 'username',
@@ -42,7 +49,7 @@ export const FORMATS: readonly Format[] = [
   },
   {
     program: 'Chrome',
-    first: 'name',
+    header: /^name,url,username,password(,|$)/,
     name: 'name',
     url: 'url',
     usuario: 'username',
@@ -51,51 +58,56 @@ export const FORMATS: readonly Format[] = [
   },
   {
     program: 'Firefox',
-    first: 'url',
-    mark: 'httpRealm',
+    header: /^url,.*httpRealm/,
     name: '',
     url: 'url',
     usuario: 'username',
     password: 'password',
+    moreUrls: 'formActionOrigin',
     never: BROWSER
   },
   {
     program: 'Bitwarden',
-    first: 'folder|collections',
+    header: /^(folder|collections),.*login_uri/,
     name: 'name',
     url: 'login_uri',
     usuario: 'login_username',
     password: 'login_password',
     listsAddresses: true,
+    listsGroups: 'collections',
     never: 'cards, identities, SSH keys, passkeys, former passwords and attachments'
   },
   {
     program: 'KeePassXC',
-    first: 'Group',
+    header: /^Group,Title,Username,Password,URL,Notes(,|$)/,
     name: 'Title',
     url: 'URL',
     usuario: 'Username',
     password: 'Password',
-    never: 'attachments, additional attributes, former passwords and the recycle bin',
-    // A path begins with the name of the database's root.
-    habits: { reference: REFERENCE, root: /^[^/]*\/?/ }
+    never: 'attachments, additional attributes and former passwords',
+    bin: 'a recycle bin of another name than "Recycle Bin" is a group like any other',
+    habits: {
+      placeholder: PLACEHOLDER,
+      hasRoot: true,
+      bin: { name: 'Recycle Bin', path: /^[^/]*\/Recycle Bin(\/|$)/ }
+    }
   },
   {
     // The program calls this "KeePass CSV (1.x)".
     program: 'KeePass 2',
-    first: 'Account',
+    header: /^Account,.*Login Name,.*Web Site/,
     name: 'Account',
     url: 'Web Site',
     usuario: 'Login Name',
     password: 'Password',
     hasBackslashes: true,
-    habits: { reference: REFERENCE },
-    never: 'groups, attachments, further fields and former passwords'
+    habits: { placeholder: PLACEHOLDER },
+    never: 'groups, attachments, further fields and former passwords',
+    bin: 'the file does not tell which entries were in the recycle bin'
   },
   {
     program: '1Password',
-    first: 'Title',
-    mark: 'Favorite|Archived|Tags|Website',
+    header: /^Title,.*Favorite,Archived,Tags/,
     name: 'Title',
     url: 'Url|URL|Website',
     usuario: 'Username',
@@ -104,8 +116,7 @@ export const FORMATS: readonly Format[] = [
   },
   {
     program: 'Apple',
-    first: 'Title',
-    mark: 'Url|Notes|OTPAuth',
+    header: /^Title,(URL|Url),Username,Password(,Notes)?(,OTPAuth)?$/,
     name: 'Title',
     url: 'URL|Url',
     usuario: 'Username',
@@ -114,7 +125,7 @@ export const FORMATS: readonly Format[] = [
   },
   {
     program: 'LastPass',
-    first: 'url',
+    header: /^url,.*extra,name,grouping/,
     name: 'name',
     url: 'url',
     usuario: 'username',
@@ -127,18 +138,18 @@ export const FORMATS: readonly Format[] = [
   },
   {
     program: 'Proton Pass',
-    first: 'type',
+    header: /^type,.*createTime,modifyTime/,
     name: 'name',
     url: 'url',
     usuario: 'username|email',
     password: 'password',
     listsAddresses: true,
+    moreUrls: 'autofillUrls',
     never: 'attachments, passkeys and further fields'
   },
   {
     program: 'Dashlane',
-    first: 'username',
-    mark: 'title',
+    header: /^username,.*username2,/,
     name: 'title',
     url: 'url',
     usuario: 'username|username2|username3',
@@ -146,29 +157,25 @@ export const FORMATS: readonly Format[] = [
     never: 'anything but logins, for which the same export has further files'
   }
 ]
-/** In lower case. */
-export const SYSTEMS: readonly string[] = ['sistema', 'system', 'title']
-export const USERS: readonly string[] = ['usuario', 'user', 'username']
-export const PLAIN_COLUMNS: readonly (readonly string[])[] = [SYSTEMS, ['url'], USERS, ['password']]
+/** A spreadsheet, in lower case: nothing is known of what it has besides. */
+export const SPREADSHEET: Format = {
+  program: 'CSV',
+  header: /^/,
+  name: 'sistema|system|title|name',
+  url: 'url|website',
+  usuario: 'usuario|user|username',
+  password: 'password'
+}
 const NOTES = ['note', 'notes', 'comment', 'comments', 'extra', 'notas']
-/** In lower case; other programs write no secrets there. */
-const IGNORED = new Set([
-  'favorite',
-  'fav',
-  'type',
-  'reprompt',
-  'icon',
-  'last modified',
-  'created',
-  'guid',
-  'timecreated',
-  'timelastused',
-  'timepasswordchanged',
-  'createtime',
-  'modifytime',
-  'httprealm',
-  'formactionorigin'
-])
+/** By columns in lower case, what other programs write there that nobody has typed. */
+const HARMLESS: readonly (readonly [column: RegExp, value: RegExp])[] = [
+  [/^(favorite|fav|reprompt)$/, /^(true|false|0|1)$/i],
+  [/^archived$/, /^(false|0)$/i],
+  [/^(icon|createtime|modifytime|timecreated|timelastused|timepasswordchanged)$/, /^\d+$/],
+  [/^(created|last modified)$/, /^\d{4}-\d\d-\d\dT[\d:.]+Z?$/],
+  [/^guid$/, /^\{[\da-f-]*\}$/i],
+  [/^type$/, /^(login|password|note|alias|card|credit_?card|identity|document|ssh_?key|wifi)$/i]
+]
 /** By the start of a name in lower case. */
 const KINDS: readonly (readonly [start: RegExp, kind: string])[] = [
   [/^(totp|otp|login_totp)/, 'one-time code'],
@@ -206,95 +213,84 @@ interface Places {
   readonly groups: readonly number[]
 }
 
-function placesOf(names: readonly string[], columns: readonly (readonly number[])[]): Places {
-  const [name = [], url = [], usuario = [], password = []] = columns
-  const used = new Set(columns.flat())
-  const ofKind = (kind: string): number[] =>
-    names.flatMap((column, at) => (used.has(at) || kindOf(column) !== kind ? [] : [at]))
-  const notas = names.findIndex(
-    (column, at) => !used.has(at) && NOTES.includes(column.toLowerCase())
-  )
+function placesOf(names: readonly string[], { name, url, usuario, password }: Format): Places {
+  const [names_, urls, users, passwords] = [name, url, usuario, password].map(columns =>
+    columnsIn(columns, names)
+      .filter(column => column !== '')
+      .map(column => names.indexOf(column))
+  ) as [number[], number[], number[], number[]]
+  const used = new Set([names_, urls, users, passwords].flat())
+  const where = (fits: (column: string) => boolean): number[] =>
+    names.flatMap((column, at) => (!used.has(at) && fits(column) ? [at] : []))
   return {
-    name,
-    url,
-    usuario,
-    password,
-    notas: notas < 0 ? [] : [notas],
-    otp: ofKind('one-time code').slice(0, 1),
-    groups: ofKind('folder')
+    name: names_,
+    url: urls,
+    usuario: users,
+    password: passwords,
+    notas: where(column => NOTES.includes(column.toLowerCase())),
+    otp: where(column => kindOf(column) === 'one-time code'),
+    groups: where(column => kindOf(column) === 'folder')
   }
 }
 
-/** A spreadsheet's: any value of a column that it has besides is counted. */
-export function plainReader(names: readonly string[], keepsGroups: boolean): Reader {
-  const lower = names.map(name => name.toLowerCase())
-  const columns = PLAIN_COLUMNS.map(wanted =>
-    lower.flatMap((name, at) => (wanted.includes(name) ? [at] : []))
+/** A value that has no place in an entry is counted, whatever its column. */
+export function readerOf(given: readonly string[], format: Format, keepsGroups: boolean): Reader {
+  const isPlain = format === SPREADSHEET
+  const names = isPlain ? given.map(name => name.toLowerCase()) : given
+  const { habits, listsAddresses = false, listsGroups, moreUrls } = format
+  const places = placesOf(names, format)
+  const { url, groups, name, usuario, password, notas, otp } = places
+  const columnOf = (column: string | undefined): number =>
+    column === undefined ? -1 : names.indexOf(column)
+  const status = isPlain ? columnOf('status') : -1
+  const more = columnOf(moreUrls)
+  const one = [name, usuario, password]
+  assertOnce(
+    names,
+    [...[...one, url].flat(), status].filter(at => at >= 0).map(at => names[at]!)
   )
-  assertOnce(lower, [...PLAIN_COLUMNS.flat(), 'status'])
-  const places = placesOf(names, columns)
-  const status = lower.indexOf('status')
-  const taken = new Set([...Object.values(places).flat(), status, lower.indexOf('id')])
+  const taken = new Set([...Object.values(places).flat(), status, more])
   const others = names.flatMap((_, at) => (taken.has(at) ? [] : [at]))
+  const isHarmless = (at: number, text: string): boolean =>
+    isPlain
+      ? names[at] === 'id' && /^\d+$/.test(text)
+      : HARMLESS.some(
+          ([column, value]) => column.test(names[at]!.toLowerCase()) && value.test(text)
+        )
+
   return ({ line, cells }) => {
-    const state = cells[status] || '1'
+    const cell = (at: number): string => cells[at] ?? ''
+    const first = (of: readonly number[]): string => of.map(cell).find(text => text !== '') ?? ''
+    const state = cell(status) || '1'
     if (!['0', '1'].includes(state))
       throw new OperatorError(`line ${line}: status must be 1, or 0 if it is deleted`)
-    const dropped = others.filter(at => cells[at] !== '').map(at => kindOf(names[at]!))
-    const marks = { isDeleted: state === '0', keepsGroups }
-    return foreignRow(line, valuesOf(cells, places, [cellOf(cells, places.url)]), dropped, marks)
-  }
-}
 
-export function foreignReader(
-  names: readonly string[],
-  format: Format,
-  keepsGroups: boolean
-): Reader {
-  const { name, url, usuario, password, habits, listsAddresses } = format
-  const columns = [name, url, usuario, password].map(ofOne =>
-    columnsIn(ofOne, names).filter(column => column !== '')
-  )
-  assertOnce(names, columns.flat())
-  const places = placesOf(
-    names,
-    columns.map(ofOne => ofOne.map(column => names.indexOf(column)))
-  )
-  const autofill = names.indexOf('autofillUrls')
-  const taken = new Set([...Object.values(places).flat(), autofill])
-  const others = names.flatMap((name, at) =>
-    taken.has(at) || IGNORED.has(name.toLowerCase()) ? [] : [at]
-  )
-  return ({ line, cells }) => {
-    const cell = cellOf(cells, places.url)
-    const urls = [
-      ...(listsAddresses === true ? addressesIn(cell) : [cell]),
-      ...autofillIn(cells[autofill])
+    const lost = [
+      ...others.filter(at => cell(at) !== '' && !isHarmless(at, cell(at))),
+      ...[...one, notas, otp].flatMap(of =>
+        of.filter(at => cell(at) !== '' && cell(at) !== first(of))
+      )
     ]
-    const alternatives = [places.name, places.usuario, places.password].flatMap(ofOne =>
-      ofOne.filter(at => cells[at] !== '').slice(1)
-    )
-    const dropped = [...others, ...alternatives]
-      .filter(at => !['', 'false', '0'].includes(cells[at] ?? ''))
-      .map(at => kindOf(names[at]!))
-    return foreignRow(line, valuesOf(cells, places, urls), dropped, { keepsGroups }, habits)
-  }
-}
-
-function cellOf(cells: readonly string[], places: readonly number[]): string {
-  return places.map(at => cells[at] ?? '').find(text => text !== '') ?? ''
-}
-
-function valuesOf(cells: readonly string[], places: Places, urls: readonly string[]): Foreign {
-  const { name, usuario, password, notas, otp, groups } = places
-  return {
-    name: cellOf(cells, name),
-    urls,
-    usuario: cellOf(cells, usuario),
-    password: cellOf(cells, password),
-    notas: cellOf(cells, notas),
-    otp: cellOf(cells, otp),
-    groups: groups.map(at => cells[at] ?? '')
+    const row = {
+      name: first(name),
+      urls: [
+        ...url.flatMap(at => (listsAddresses ? addressesIn(cell(at)) : [cell(at)])),
+        ...furtherIn(cell(more))
+      ],
+      usuario: first(usuario),
+      password: first(password),
+      notas: first(notas),
+      otp: first(otp),
+      groups: groups.flatMap(at =>
+        names[at] === listsGroups
+          ? cell(at)
+              .split(',')
+              .map(text => text.trim())
+          : [cell(at)]
+      )
+    }
+    const dropped = lost.map(at => kindOf(given[at]!))
+    return foreignRow(line, row, dropped, { isDeleted: state === '0', keepsGroups }, habits)
   }
 }
 
@@ -303,12 +299,15 @@ function addressesIn(cell: string): readonly string[] {
   return cell.split(/,\s*(?=[a-z][a-z0-9+.-]*:\/\/)/i)
 }
 
-/** Of Proton Pass: JSON that has the addresses once more. Another text is one more address. */
-function autofillIn(cell: string = ''): readonly string[] {
-  if (cell !== '' && !/^[[{]/.test(cell)) return [cell]
-  return [...cell.matchAll(/"url":("(?:[^"\\]|\\.)*")/g)].map(
-    ([, url]) => JSON.parse(url!) as string
-  )
+/** A list in JSON, as Proton Pass writes it, or a text that is an address. */
+function furtherIn(cell: string): readonly string[] {
+  const list = parseJson(Buffer.from(cell), MAX_JSON_DEPTH_LEVELS)
+  const isKnown = (one: Json): one is JsonObject =>
+    one instanceof Map &&
+    [...one].every(([name, value]) => typeof value === (name === 'url' ? 'string' : 'number'))
+  return list.ok && Array.isArray(list.value) && list.value.every(isKnown)
+    ? list.value.map(one => (one.get('url') ?? '') as string)
+    : [cell]
 }
 
 function kindOf(column: string): string {

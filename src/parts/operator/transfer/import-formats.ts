@@ -5,19 +5,16 @@
 import type { Buffer } from 'node:buffer'
 import { check, number, optional, sentenceOf } from '../../../rights/validate.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../../entries/entry.ts'
-import { CREATE_SHAPE } from '../../../entries/entry-shapes.ts'
-import type { JsonObject } from '../../../http/json.ts'
+import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
+import type { Json, JsonObject } from '../../../http/json.ts'
 import { bitwardenSource, isBitwarden } from './bitwarden-json.ts'
 import {
   assertOnce,
   columnsIn,
   FORMATS,
-  foreignReader,
-  PLAIN,
-  PLAIN_COLUMNS,
-  plainReader,
-  SYSTEMS,
-  USERS
+  readerOf,
+  SPREADSHEET,
+  type Format
 } from './csv-formats.ts'
 import { CsvError, decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
@@ -32,21 +29,43 @@ const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const SEPARATOR_LINE = /^\ufeff?sep=([,;\t])\r?\n/
 const OWN = 'this program'
 const OWN_SHAPE = {
-  ...CREATE_SHAPE,
+  ...FORMER_SHAPE,
   status: optional(oneOf(0, 1)),
   id: optional(number(1, Number.MAX_SAFE_INTEGER))
 }
-const ALIASES: { readonly [name: string]: string } = {
-  system: 'sistema',
-  user: 'usuario',
-  notes: 'notas'
-}
+const ALIASES: readonly (readonly [alias: string, field: string])[] = [
+  ['system', 'sistema'],
+  ['user', 'usuario'],
+  ['notes', 'notas']
+]
 
-/** JSON of other programs, by what their objects have. */
-const OTHER_JSON: readonly (readonly [members: readonly string[], sentence: string])[] = [
-  [['vaults', 'userId'], 'this is the JSON of Proton Pass: export it as CSV'],
-  [['accounts'], 'this is the JSON in a 1PUX file of 1Password: export it as CSV'],
-  [['items'], 'this JSON is of no known program: export it there as CSV']
+const haveAll = (list: Json | undefined, ...members: readonly string[]): boolean =>
+  Array.isArray(list) &&
+  list.length > 0 &&
+  list.every(one => one instanceof Map && members.every(member => one.has(member)))
+
+/** JSON of other programs, by what only they write. */
+const OTHER_JSON: readonly (readonly [is: (file: JsonObject) => boolean, sentence: string])[] = [
+  [
+    file => file.has('vaults') && file.has('userId'),
+    'this is the JSON of Proton Pass: export it as CSV'
+  ],
+  [
+    file => haveAll(file.get('accounts'), 'attrs', 'vaults'),
+    'this is the JSON in a 1PUX file of 1Password: export it as CSV'
+  ],
+  [
+    file => file.has('exporterRpId'),
+    'this is a file of the Credential Exchange Format: export it as CSV from the program that wrote it'
+  ],
+  [
+    file => file.get('encrypted') === true,
+    'this JSON says that it is encrypted, and is of no known program: export it there as CSV, not encrypted'
+  ],
+  [
+    file => file.has('items') || file.has('accounts'),
+    'this JSON is of no known program: export it there as CSV'
+  ]
 ]
 
 /** `keepsGroups`: folders become groups. Throws an `OperatorError` that names the line. */
@@ -91,9 +110,8 @@ function assertText(bytes: Buffer): void {
 }
 
 function sourceOfObject(json: JsonObject, keepsGroups: boolean): Source {
-  const other = OTHER_JSON.find(([members]) => members.every(member => json.has(member)))
-  if (isBitwarden(json) && (json.has('items') || other === undefined))
-    return bitwardenSource(json, keepsGroups)
+  if (isBitwarden(json)) return bitwardenSource(json, keepsGroups)
+  const other = OTHER_JSON.find(([is]) => is(json))
   if (other !== undefined && !json.has('password')) throw new OperatorError(other[1])
   return { format: OWN, unit: 'line', rows: ownRows([{ line: 1, object: json }], 'line') }
 }
@@ -110,22 +128,17 @@ function sourceOfCsv(text: string, separator: Separator, keepsGroups: boolean): 
       rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row)))
     }
   }
-  const format = FORMATS.find(
-    ({ first = '', mark = '', name, url, usuario, password }) =>
-      columnsIn(first, [names[0] ?? '']).length > 0 &&
-      [mark, name, url, usuario, password].every(column => columnsIn(column, names).length > 0)
-  )
+  const has = (all: readonly string[], { name, url, usuario, password }: Format): boolean =>
+    [name, url, usuario, password].every(columns => columnsIn(columns, all).length > 0)
+  const known = FORMATS.find(one => one.header.test(names.join(',')) && has(names, one))
   const lower = names.map(name => name.toLowerCase())
-  const isPlain = [SYSTEMS, USERS, ['password']].every(columns =>
-    columns.some(column => lower.includes(column))
-  )
-  if (format === undefined && !isPlain) return undefined
-  const read =
-    format === undefined
-      ? plainReader(names, keepsGroups)
-      : foreignReader(names, format, keepsGroups)
-  const rows = rowsOf(text, separator, format?.hasBackslashes === true, read)
-  return { format: format?.program ?? PLAIN, unit: 'line', never: format?.never, rows }
+  const isSpreadsheet = has(lower, { ...SPREADSHEET, url: '' })
+  const format = known ?? (isSpreadsheet ? SPREADSHEET : undefined)
+  if (format === undefined) return undefined
+  const { program, never, bin, hasBackslashes = false } = format
+  const read = readerOf(names, format, keepsGroups)
+  const rows = rowsOf(text, separator, hasBackslashes, read)
+  return { format: program, unit: 'line', never, bin, rows }
 }
 
 function headerOf(text: string, separator: Separator): readonly string[] | undefined {
@@ -151,10 +164,10 @@ function* rowsOf<T>(
 
 /** Shows known columns only: another could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
-  const ofFormats = FORMATS.flatMap(({ first = '', mark = '', name, url, usuario, password }) =>
-    [first, mark, name, url, usuario, password].join('|').split('|')
+  const ofFormats = [SPREADSHEET, ...FORMATS].flatMap(({ name, url, usuario, password }) =>
+    [name, url, usuario, password].join('|').split('|')
   )
-  const known = new Set([...PLAIN_COLUMNS.flat(), ...ofFormats])
+  const known = new Set(ofFormats)
   known.delete('')
   if (!names.some(name => known.has(name))) return unknown('its first line names no known column')
   const seen = names
@@ -198,23 +211,44 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
 function* ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {
-    const given = new Map([...object].map(([name, value]) => [ALIASES[name] ?? name, value]))
-    const checked = check(OWN_SHAPE, given)
+    const { given, lost } = namedAsFields(object)
     if (!given.has('password')) throw unknown(`${unit} ${line}: this object has no member password`)
+    const isOwn = given.has('id')
+    // Of another program: what it has there may be a word.
+    if (!isOwn && CREATE_SHAPE.otp.fault('otp', given.get('otp') ?? '') !== undefined) {
+      given.delete('otp')
+      lost.push('one-time code')
+    }
+    const checked = check(OWN_SHAPE, given)
     if (!checked.ok) throw new OperatorError(`${unit} ${line}: ${sentenceOf(checked.errors)}`)
     const { id, status = 1, ...fields } = checked.value
     if (id !== undefined && id <= last) {
       throw new OperatorError(`${unit} ${line}: the ids do not ascend; import one export at a time`)
     }
     last = id ?? last
-    const dropped = [...given].filter(
-      ([name, value]) => !(name in OWN_SHAPE) && value !== '' && value !== null
-    )
+    const others = [...given].filter(([name, value]) => !(name in OWN_SHAPE) && isValue(value))
     yield {
       line,
       entry: { ...fields, status },
-      isOwn: id !== undefined,
-      dropped: dropped.map(() => 'other member')
+      isOwn,
+      dropped: [...lost, ...others.map(() => 'other member')]
     }
   }
+}
+
+const isValue = (value: Json | undefined): boolean =>
+  value !== undefined && value !== '' && value !== null
+
+/** An alias counts where its field has no value. */
+function namedAsFields(object: JsonObject): { given: Map<string, Json>; lost: string[] } {
+  const given = new Map(object)
+  const lost: string[] = []
+  for (const [alias, field] of ALIASES) {
+    const value = object.get(alias)
+    if (value === undefined) continue
+    given.delete(alias)
+    if (!isValue(object.get(field))) given.set(field, value)
+    else if (isValue(value) && value !== object.get(field)) lost.push('other member')
+  }
+  return { given, lost }
 }

@@ -1,6 +1,6 @@
 /** A row of a file to import, in any format. */
 import type { EntryRow } from '../../../entries/entry.ts'
-import { CREATE_SHAPE } from '../../../entries/entry-shapes.ts'
+import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
 
 export interface Row {
   /** Its first line, or its place in a list, from 1. */
@@ -20,6 +20,8 @@ export interface Source {
   readonly unit: 'line' | 'item'
   /** Undefined: the file holds everything. */
   readonly never?: string | undefined
+  /** What the file does not tell of its recycle bin. */
+  readonly bin?: string | undefined
   readonly rows: Iterable<Row>
 }
 
@@ -36,16 +38,18 @@ export interface Foreign {
   readonly groups: readonly string[]
 }
 
-/** What a program writes instead of a value. */
+/** What a program writes instead of a value, or for itself. */
 export interface Habits {
-  /** A text that refers to another entry's value. */
-  readonly reference?: RegExp
+  /** A text that this program alone replaces by a value. */
+  readonly placeholder?: RegExp
   /** Addresses and folders that mean that there is none. */
   readonly nothing?: readonly string[]
   /** The start of notes that hold several values, a password among them. */
   readonly structured?: RegExp
-  /** Of a folder's path: what stands before its name. */
-  readonly root?: RegExp
+  /** Each path of folders begins with the name of the whole. */
+  readonly hasRoot?: boolean
+  /** By the path of a folder. */
+  readonly bin?: { readonly name: string; readonly path: RegExp }
 }
 
 interface Marks {
@@ -57,12 +61,13 @@ interface Marks {
 /** Required fields must not be empty. */
 const NAMELESS = '-'
 
-/**
- * Gives the kind if an entry has no place for the text, as for steam:// addresses of one-time
- * codes.
- */
-function faultOf(field: 'otp' | 'grupo', text: string, kind: string): readonly string[] {
-  return text === '' || CREATE_SHAPE[field].fault(field, text) === undefined ? [] : [kind]
+/** Firefox keeps the keys of an account there, as if it were a login. */
+const FIREFOX_KEYS = 'chrome://FirefoxAccounts'
+
+/** What stands before the first slash, and what behind it. */
+function rootAndRest(path: string): readonly [root: string, rest: string] {
+  const [root = '', ...rest] = path.split('/')
+  return [root, rest.join('/')]
 }
 
 export function foreignRow(
@@ -70,28 +75,42 @@ export function foreignRow(
   given: Foreign,
   dropped: readonly string[],
   { isOwn = false, isDeleted = false, keepsGroups }: Marks,
-  { reference, nothing = [], structured, root = /^$/ }: Habits = {}
+  { placeholder, nothing = [], structured, hasRoot = false, bin }: Habits = {}
 ): Row {
   const { name, usuario, password, notas, otp } = given
+  const noEntry = (...kinds: readonly string[]): Row => ({
+    line,
+    isOwn,
+    entry: undefined,
+    dropped: kinds
+  })
+  if (!isOwn && given.urls.includes(FIREFOX_KEYS)) return noEntry('keys of a Firefox account')
+  if (bin !== undefined && given.groups.some(path => bin.path.test(path)))
+    return noEntry(`in a group ${bin.name}`)
+
   const [url = '', ...urls] = given.urls.filter(text => text !== '' && !nothing.includes(text))
-  const [group = '', ...groups] = given.groups
+  const paths = given.groups
     .filter(text => text !== '' && !nothing.includes(text))
-    .map(text => text.replace(root, '').trim())
-    .filter(text => text !== '')
-  const refers = (text: string): boolean => reference?.test(text) === true
-  const isUsable = password !== '' && !refers(password)
-  const isKept = keepsGroups && faultOf('grupo', group, 'folder').length === 0
-  const groupFault = isKept || group === '' ? [] : ['folder']
-  const otpFault = faultOf('otp', otp, 'one-time code')
+    .map(path => (hasRoot ? rootAndRest(path) : (['', path] as const)))
+  const [group = '', ...groups] = paths
+    .map(([, rest]) => rest.trim())
+    .filter((text, i, all) => text !== '' && all.indexOf(text) === i)
+  const isPlaceholder = (text: string): boolean => placeholder?.test(text) === true
+  const shape = isOwn ? FORMER_SHAPE : CREATE_SHAPE
+  const isKept = (field: 'otp' | 'grupo', text: string): boolean =>
+    text !== '' && shape[field].fault(field, text) === undefined
+  const keepsOtp = isKept('otp', otp)
+  const keepsGroup = keepsGroups && isKept('grupo', group)
   const kinds = new Set([
     ...dropped,
-    ...otpFault,
-    ...groupFault,
+    ...(otp !== '' && !keepsOtp ? ['one-time code'] : []),
+    ...(group !== '' && !keepsGroup ? ['folder'] : []),
     ...(urls.some(text => text !== url) ? ['further address'] : []),
     ...(groups.length > 0 ? ['further folder'] : []),
-    ...([name, usuario, password, url].some(refers) ? ['reference to another entry'] : [])
+    ...paths.flatMap(([root]) => (root === '' ? [] : [`root group ${root}`])),
+    ...([name, usuario, password, url].some(isPlaceholder) ? ['placeholder'] : [])
   ])
-  if (!isUsable) {
+  if (password === '' || isPlaceholder(password)) {
     const isStructured = password === '' && structured?.test(notas) === true
     if (password === '')
       kinds.add(isStructured ? 'note of several values, a password among them' : 'no password')
@@ -99,7 +118,7 @@ export function foreignRow(
     if (notas !== '' && !isStructured) kinds.add('note')
     if (otp !== '') kinds.add('one-time code')
     if (group !== '') kinds.add('folder')
-    return { line, isOwn, entry: undefined, dropped: [...kinds] }
+    return noEntry(...kinds)
   }
   const entry = {
     password,
@@ -107,8 +126,8 @@ export function foreignRow(
     usuario: usuario || NAMELESS,
     ...(url && { url }),
     ...(notas && { notas }),
-    ...(group && groupFault.length === 0 && { grupo: group }),
-    ...(otp && otpFault.length === 0 && { otp })
+    ...(keepsGroup && { grupo: group }),
+    ...(keepsOtp && { otp })
   }
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }

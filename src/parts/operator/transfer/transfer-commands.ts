@@ -7,7 +7,7 @@ import { MAX_ENTRY_BYTES, MAX_IMPORT_BYTES } from '../../../limits.ts'
 import { counted } from '../../../log.ts'
 import { FIELDS } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
-import type { Body, ImportRow } from '../../commands/operation.ts'
+import type { Body, Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { breath } from '../../commands/signals.ts'
 import { ofFile } from '../system-error.ts'
@@ -83,6 +83,17 @@ function idsFrom(first: number | undefined, count: number): string {
   return count === 1 ? `, id ${first}` : `, ids ${first} to ${first + count - 1}`
 }
 
+/** Through a list of groups: whoever has none sees every entry. */
+function groupLine({ name, entries, isNew, seenBy }: ImportedGroup): string {
+  const { length } = seenBy
+  const more = length > NAMED_LINES ? ` and ${length - NAMED_LINES} more` : ''
+  const lists =
+    length === 0
+      ? 'no list of groups'
+      : `the list of ${seenBy.slice(0, NAMED_LINES).join(', ')}${more}`
+  return `group        ${name}${isNew ? ' (new)' : ''}: ${counted(entries, 'entry', 'entries')}, in ${lists}`
+}
+
 async function importFile(context: Context): Promise<void> {
   const {
     flags,
@@ -96,16 +107,17 @@ async function importFile(context: Context): Promise<void> {
   const { rows, skipped, notKept } = readRows(source)
   const keeps = flags['keep-duplicates'] === true
   const isTrial = flags['dry-run'] === true
-  const {
-    duplicates: places,
-    made,
-    first
-  } = await context.store.ask('importEntries', {
-    rows: rows.map(({ row }) => row),
-    keepsDuplicates: keeps ? 1 : 0,
-    isTrial: isTrial ? 1 : 0
-  })
-  const { format, unit, never } = source
+  const ask = (isTrial: boolean): Promise<Imported> =>
+    context.store.ask('importEntries', {
+      rows: rows.map(({ row }) => row),
+      keepsDuplicates: keeps ? 1 : 0,
+      isTrial: isTrial ? 1 : 0
+    })
+  // Before anything is written, since who has a group in a list sees its entries at once.
+  const hasGroups = rows.some(({ row }) => row.grupo !== undefined)
+  if (hasGroups) terminal.say((await ask(true)).groups.map(groupLine))
+  const { duplicates: places, groups, made, first } = await ask(isTrial)
+  const { format, unit, never, bin } = source
   const duplicates = places.map(place => rows[place]!.line)
   const isLeftOut = new Set(keeps ? [] : places)
   const tried = !isTrial
@@ -121,7 +133,9 @@ async function importFile(context: Context): Promise<void> {
     noEntry: skipped.length,
     duplicates: duplicates.length,
     notKept: Object.fromEntries(notKept),
+    groups,
     never,
+    bin,
     made: isTrial ? 0 : made,
     wouldMake: isTrial ? made : undefined,
     first
@@ -138,6 +152,7 @@ async function importFile(context: Context): Promise<void> {
       : [
           `beware       such a file never contains ${never}; look there before you delete the vault`
         ]),
+    ...(bin === undefined ? [] : [`beware       ${bin}`]),
     ...(first === undefined || made <= CHECKPOINT_RECORD_ROWS
       ? []
       : [
