@@ -73,7 +73,8 @@ test('a secret or an otpauth address is read; what gives no code, or another tha
 })
 
 test('a new secret has at least 80 bits: words and codes are none', () => {
-  const taken = ['JBSWY3DPEHPK3PXP', 'jbsw-y3dp-ehpk-3pxp', 'JBSWY3DPEHPK3PXPA', 'OTPAUTH://TOTP/x?secret=JBSWY3DPEHPK3PXP']
+  const taken = ['JBSWY3DPEHPK3PXP', 'jbsw-y3dp-ehpk-3pxp', 'JBSWY3DPEHPK3PXPA',
+    'OTPAUTH://TOTP/x?secret=JBSWY3DPEHPK3PXP']
   const short = ['none', 'NULL', 'no', '222222', '234567234567', 'JBSWY3DPEHPK3PX', 'JBSWY3DPEHPK3PX=',
     'otpauth://totp/x?secret=JBSWY3DP', 'undefined', 'N-o-t---s-e-t------']
   for (const text of taken) assert.deepEqual(newOtpIn(text), otpIn(text) ?? assert.fail(text), text)

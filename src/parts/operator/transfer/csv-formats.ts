@@ -34,8 +34,14 @@ export interface Format {
 
 const BROWSER = 'passkeys, payment cards and addresses'
 /** https://keepass.info/help/base/placeholders.html: a value that KeePass puts there. */
-const PLACEHOLDER =
-  /\{(REF:[A-Z]@|[SC]:|CMD:|T-[A-Z-]+:|(TITLE|USERNAME|URL|BASE|PASSWORD|NOTES|UUID|GROUP|PICKCHARS|T(IME)?OTP|HMACOTP|(DT|DB|ENV)_\w+)(_[A-Z_]+)?[:}])/i
+const PLACEHOLDER = new RegExp(
+  [
+    '\\{(REF:[A-Z]@|[SC]:|CMD:|T-[A-Z-]+:|',
+    '(TITLE|USERNAME|URL|BASE|PASSWORD|NOTES|UUID|GROUP|PICKCHARS|T(IME)?OTP|HMACOTP|',
+    '(DT|DB|ENV)_\\w+)(_[A-Z_]+)?[:}])'
+  ].join(''),
+  'i'
+)
 /** The first format that fits counts. */
 export const FORMATS: readonly Format[] = [
   {
