@@ -26,6 +26,8 @@ export const MAX_GROUP_CHARACTERS: number = 64
 export const MAX_JSON_DEPTH_LEVELS: number = 64
 /** More than usual bodies can have. */
 export const MAX_JSON_KEYS: number = 10_000
+/** In a body whose route takes none: 16 MiB of them would keep everybody waiting for seconds. */
+export const MAX_NESTED_VALUES: number = 100_000
 
 /** From a connection's first byte to the end of the headers. */
 export const HEADERS_TIMEOUT_MS: number = 15_000

@@ -52,7 +52,8 @@ export async function bodyOf(
   if (body.length === 0) return validated(shape, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, 1) // no route takes values that nest
   if (parsed.ok) return validated(shape, parsed.value)
-  throw invalid({ body: [`The body ${parsed.fault} (at byte ${parsed.byte}).`] })
+  const place = parsed.byte === undefined ? '' : ` (at byte ${parsed.byte})`
+  throw invalid({ body: [`The body ${parsed.fault}${place}.`] })
 }
 
 function validated(shape: Shape, given: Given): unknown {

@@ -4,7 +4,7 @@
  * `__proto__` is a plain key, and the key 999 takes no room for others.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
-import { MAX_JSON_KEYS } from '../limits.ts'
+import { MAX_JSON_KEYS, MAX_NESTED_VALUES } from '../limits.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = ReadonlyMap<string, Json>
@@ -15,8 +15,8 @@ interface JsonFault {
   readonly ok: false
   /** Completes "The body …". */
   readonly fault: string
-  /** From 0. */
-  readonly byte: number
+  /** From 0. A body that is not UTF-8 has none: to find it costs more than to parse the body. */
+  readonly byte?: number
 }
 
 /**
@@ -28,8 +28,7 @@ export function parseJson(
   maxDepth: number,
   builtDepth: number = maxDepth
 ): Parsed<Json> {
-  if (!isUtf8(bytes))
-    return { ok: false, fault: 'is not valid UTF-8', byte: firstInvalidByte(bytes) }
+  if (!isUtf8(bytes)) return { ok: false, fault: 'is not valid UTF-8' }
   try {
     return { ok: true, value: new Parser(bytes, maxDepth, builtDepth).document() }
   } catch (error) {
@@ -79,6 +78,8 @@ class Parser {
   readonly #builtDepth: number
   #at = 0
   #depth = 0
+  /** That come out empty: each costs more than a byte of a string. */
+  #unbuilt = 0
 
   constructor(bytes: Buffer, maxDepth: number, builtDepth: number) {
     this.#bytes = bytes
@@ -107,6 +108,8 @@ class Parser {
   }
 
   #value(): Json {
+    if (this.#depth > this.#builtDepth && ++this.#unbuilt > MAX_NESTED_VALUES)
+      throw new Fault(this.#at, `has more than ${MAX_NESTED_VALUES} values that nest`)
     switch (this.#peek()) {
       case OPEN_OBJECT:
         return this.#object()
@@ -245,15 +248,3 @@ function isHexDigit(byte: number = 0): boolean {
   const lower = byte | 0x20
   return isDigit(byte) || (lower >= LOWER_A && lower <= LOWER_F)
 }
-
-/** Where the decoder puts U+FFFD. */
-function firstInvalidByte(bytes: Buffer): number {
-  const decoded = Buffer.from(bytes.toString())
-  let at = decoded.findIndex((byte, i) => byte !== bytes[i])
-  while (isContinuation(decoded[at]!)) at-- // the bytes sent may begin as U+FFFD does
-  return at
-}
-
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80
-} // RFC 3629 §3

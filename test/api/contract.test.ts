@@ -347,7 +347,7 @@ const malformed: readonly (readonly [what: string, body: string | Buffer, fault:
     'has a key twice in one object (at byte 17)'],
   ['too many levels', `{"x":${nested(MAX_JSON_DEPTH_LEVELS)}}`,
     `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels (at byte 68)`],
-  ['Latin-1', Buffer.from('{"password":"contrase\xf1a"}', 'latin1'), 'is not valid UTF-8 (at byte 21)']
+  ['Latin-1', Buffer.from('{"password":"contrase\xf1a"}', 'latin1'), 'is not valid UTF-8']
 ]
 
 test('a body that is malformed: 400 that says what is wrong and where, and does not echo it', async t => {

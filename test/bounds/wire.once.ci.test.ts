@@ -149,6 +149,7 @@ const SHOWN: { readonly [bound: string]: string } = {
   MAX_HEADER_FIELDS: 'unfinished heads of many short fields',
   MAX_JSON_DEPTH_LEVELS: 'json/parse',
   MAX_JSON_KEYS: 'json/parse',
+  MAX_NESTED_VALUES: 'json/parse',
   MAX_LOOKS: 'http/places',
   MAX_LOGIN_PAIRS: 'api/session',
   MAX_LOGIN_PASSWORD_LENGTH: 'api/session',

@@ -353,7 +353,7 @@ test('a connection that waits for its next request keeps nothing of the last one
   socket.destroy()
 })
 
-test('if all places are taken, the larger crowd gives one: who never asked, the oldest; or who asked longest ago', () => {
+test('if all places are taken, the larger crowd gives one: the oldest that never asked, or who asked first', () => {
   const { connections, accept, ask, answer, malformed } = places(6)
   const proxy = accept('fd00::5')
   const [one, two, three, idle, busy] = Array.from({ length: 5 }, () => accept()) as [Socket, Socket, Socket, Socket,

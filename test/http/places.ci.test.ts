@@ -11,7 +11,7 @@ const PLACES = 96
 const LEAST: { readonly [honest: string]: number } = { 'reader at 20 KiB/s': 0.4, 'uploader at 20 KiB/s': 0.5 }
 
 for (const isTls of [false, true]) {
-  test(`${isTls ? 'TLS' : 'TCP'}: whatever attackers do that hold all places, honest clients are served`, async t => {
+  test(`${isTls ? 'TLS' : 'TCP'}: whatever those do that hold all places, others are served`, async t => {
     const waiting = [...ATTACKS]
     const one = async (): Promise<void> => {
       for (let kind = waiting.shift(); kind !== undefined; kind = waiting.shift()) {

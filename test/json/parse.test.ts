@@ -152,7 +152,7 @@ function judge(bytes: Buffer, depth: number): { readonly kind: Kind, readonly am
   const ours = parseJson(bytes, depth)
   const at = firstIllFormed(bytes)
   if (at < bytes.length) {
-    const right = !ours.ok && ours.fault === INVALID && ours.byte === at
+    const right = !ours.ok && ours.fault === INVALID
     return { kind: 'invalid', amiss: right ? undefined : `should be refused as UTF-8 at ${at}` }
   }
   const source = bytes.toString()
@@ -431,6 +431,13 @@ test('what nests deeper than is wanted comes out empty, and is taken or refused 
       else assertSame(valueOf(parsed), pruned(plain(whole.value), levels))
     }
   }
+})
+
+test('a body has at most 100,000 values that nest, if its route takes none', () => {
+  const body = (count: number): Buffer => Buffer.from(`{"a":[${Array(count).fill('1').join()}],"b":1}`)
+  assert.ok(parseJsonObject(body(100_000), maxDepth, 1).ok)
+  assert.equal(faultOf(parseJsonObject(body(100_001), maxDepth, 1)), 'has more than 100000 values that nest')
+  assert.ok(parseJsonObject(body(100_001), maxDepth).ok)
 })
 
 test('an object has at most 10,000 keys, wherever it stands', () => {

@@ -325,7 +325,7 @@ test('a malformed file of this program is refused by its line, and the message n
   const wrong: readonly (readonly [text: string | Buffer, message: RegExp])[] = [
     [`${a}\n{"id":4,"password":"SECRET`, /^line 2, byte 26: it ends in a string$/],
     [Buffer.concat([Buffer.from(`${a}\n`), Buffer.from('{"password":"SECRET\xff"}', 'latin1')]),
-      /^line 2, byte 19: it is not valid UTF-8$/],
+      /^line 2: it is not valid UTF-8$/],
     [`\ufeff{"id":4,"password":"SECRET`, /^byte 26: it ends in a string$/],
     [`${a}\n\ufeff${a}`, /^line 2, byte 0: it /],
     [`${a}\n["SECRET"]`, /^line 2: it is not an object$/],

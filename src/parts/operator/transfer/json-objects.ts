@@ -22,7 +22,7 @@ export function readJson(
   const [first] = linesIn(bytes)
   const isLines =
     start === '{' && first !== undefined && parseJson(first.text, MAX_JSON_DEPTH_LEVELS).ok
-  return isLines ? objectsIn(bytes) : (valueOf(whole, '') as never)
+  return isLines ? objectsIn(bytes) : (valueOf(whole) as never)
 }
 
 /** Throws an `OperatorError` if an item is no object. */
@@ -35,7 +35,7 @@ export function* itemsOf(list: readonly Json[]): Generator<Numbered, void, void>
 
 function* objectsIn(bytes: Buffer): Generator<Numbered, void, void> {
   for (const { line, text } of linesIn(bytes)) {
-    const object = valueOf(parseJson(text, MAX_JSON_DEPTH_LEVELS), `line ${line}, `)
+    const object = valueOf(parseJson(text, MAX_JSON_DEPTH_LEVELS), line)
     if (!(object instanceof Map)) throw new OperatorError(`line ${line}: it is not an object`)
     yield { line, object }
   }
@@ -56,8 +56,12 @@ function* linesIn(
   }
 }
 
-/** `line` with a comma. */
-function valueOf(parsed: Parsed<Json>, line: string): Json {
+function valueOf(parsed: Parsed<Json>, line?: number): Json {
   if (parsed.ok) return parsed.value
-  throw new OperatorError(`${line}byte ${parsed.byte}: it ${parsed.fault}`)
+  const { byte, fault } = parsed
+  const places = [
+    ...(line === undefined ? [] : [`line ${line}`]),
+    ...(byte === undefined ? [] : [`byte ${byte}`])
+  ]
+  throw new OperatorError(`${places.length === 0 ? '' : `${places.join(', ')}: `}it ${fault}`)
 }
