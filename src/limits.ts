@@ -123,7 +123,7 @@ export const MAX_COMMIT_RECORDS: number = 1024
 export const MAX_GATHER_TURNS: number = 16
 /** An answer is made again after each record of what it tells. */
 export const MAX_TELLINGS: number = 4
-/** Bytes of events, as JSON, after which a write is full. */
+/** Of the events of a write, as JSON; a change of more has a write of its own. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
 /** Changes that wait; above: 503. */
 export const MAX_COMMIT_QUEUE_RECORDS: number = 20_000
@@ -137,7 +137,10 @@ export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
 export const LINE_OVERHEAD_BYTES: number = 512
 /** As JSON. */
 export const MAX_EVENT_BYTES: number = ((MAX_LINE_BYTES - LINE_OVERHEAD_BYTES) / 4) * 3
-/** The largest line, and the lines before it. */
+/** Of a write without a long line. */
+export const MAX_SHORT_WRITE_BYTES: number =
+  Math.ceil(MAX_COMMIT_BYTES / 3) * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
+/** The largest line. Versions before 1.1 wrote lines before it. */
 export const MAX_WRITE_BYTES: number = MAX_LINE_BYTES + 2 * 1024 * 1024
 /** A device writes a sector completely or not at all. */
 export const SECTOR_BYTES: number = 512

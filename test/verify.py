@@ -23,6 +23,8 @@ FORM = re.compile(
 SEAL_LEAST = 12 + 16  # nonce and tag
 LINE_MOST = 32 * 1024 * 1024
 WRITE_MOST = LINE_MOST + 2 * 1024 * 1024
+SHORT_WRITE_MOST = 1_922_392
+FOREIGN = re.compile(rb'[^\0\n"+,\-./0-9:=A-Z[a-z{}]|\}[^\0\n]')
 SECTOR = 512
 BLOCK = 4096
 CUT = 'it was written again, and ends before its record journal.whole'
@@ -135,26 +137,32 @@ def lost_sectors(start, end, size, offset):
     return (start == 0 or (offset + start) % SECTOR == 0) and (end == size or (offset + end) % SECTOR == 0)
 
 
-def is_of_rewriting(tail, seq):
-    """Whether a tail begins with a line of a file that was renamed when it was whole, or with too little to tell."""
-    shown = re.match(rb'\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"', tail)
-    if shown is None:
-        return seq == 1
-    return shown[1].startswith(b'journal.') or shown[1].endswith(b'.kept')
+def shown(tail):
+    """What the beginning of a tail shows: the type, and the first character of the seal; None where it does not."""
+    found = re.match(rb'\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"'
+                     rb'(?:,"by":\w+,"key":"\w+","sealed":"([A-Za-z0-9+/]))?', tail)
+    return (found[1], found[2]) if found else (None, None)
 
 
 def is_torn(tail, offset, seq):
     """Whether all from the first malformed line on, which would be number `seq`, is a write that a crash cut."""
     whole = b'{"seq":%d,"time":"' % seq
-    if len(tail) > WRITE_MOST or not whole.startswith(tail[:len(whole)].split(b'\0')[0]):
+    if not whole.startswith(tail[:len(whole)].split(b'\0')[0]):
         return False
-    if is_of_rewriting(tail, seq):
+    kind, first = shown(tail)
+    is_long = kind is None or re.match(rb'(entry|entries|fields)\.', kind) and (
+        first is None or base64.b64decode(first + b'A==')[0] & 0x40)
+    if len(tail) > (WRITE_MOST if is_long else SHORT_WRITE_MOST):
+        return False
+    # A line of a file that was renamed when it was whole, or too little to tell.
+    if seq == 1 if kind is None else kind.startswith(b'journal.') or kind.endswith(b'.kept'):
         return False
     runs = [(zeros.start(), zeros.end(), len(tail), offset) for zeros in re.finditer(rb'\0+', tail)]
     unwritten = tail[:1] == b'\0' and offset % BLOCK
     if not unwritten and any(lost_block(*run) for run in runs):
         return False
-    lost = [run for run in runs if lost_sectors(*run)]
+    if FOREIGN.search(tail) or not all(lost_sectors(*run) for run in runs):
+        return False
     for start, raw, ended in pieces(tail, 0):
         if not ended:
             continue
@@ -162,7 +170,7 @@ def is_torn(tail, offset, seq):
         line = parse(raw[at:])
         if line and line['starts_write']:
             return False
-        if not (line and at == 0) and not any(start <= run[0] and run[1] <= start + len(raw) for run in lost):
+        if not (line and at == 0) and not any(start <= run[0] and run[1] <= start + len(raw) for run in runs):
             return False
     return True
 
@@ -227,7 +235,7 @@ def main(path, *words):
         usage()
     hashes, ends, _ = verify(read(path), keys)
     said = [f'{len(hashes) - 1} records, head {hashes[-1]}']
-    known = {*hashes, *(end['head'] for end in ends)}
+    known = {*hashes[1:], *(end['head'] for end in ends)}  # of no record: every journal has it
     joined = []
     for archive in archives:
         older, _, is_torn_off = verify(read(archive))
@@ -235,7 +243,7 @@ def main(path, *words):
         if at is None or is_torn_off:
             raise ValueError(f'{archive} does not join')
         joined.append((-at, f'{archive} joins: {len(older) - 1} records, {ends[at]["why"]} {ends[at]["ended"]}'))
-        known.update(older)
+        known.update(older[1:])
     if wanted is not None and wanted not in known:
         raise ValueError(f'no line has the hash {wanted}')
     print('\n'.join(said + [text for _, text in sorted(joined)]))

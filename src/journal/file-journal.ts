@@ -13,6 +13,7 @@ import {
   MAX_COMMIT_BYTES,
   MAX_COMMIT_RECORDS,
   MAX_EVENT_BYTES,
+  MAX_SHORT_WRITE_BYTES,
   READ_CHUNK_BYTES
 } from '../limits.ts'
 import {
@@ -38,6 +39,7 @@ import type {
 import { tagKeyOf, watchKeys, type Keyring } from './keys.ts'
 import { isoTime, nonces, sealBatch } from './line.ts'
 import type { Lock } from './lock.ts'
+import { mayBeLong } from './torn.ts'
 
 export interface FolderOptions extends JournalOptions {
   readonly files: Files
@@ -116,6 +118,8 @@ export class FileJournal implements DurableJournal {
     const events = decide()
     if (events.length === 0) return
     const { records, bytes, end } = this.#seal(events)
+    if (bytes.length > MAX_SHORT_WRITE_BYTES && !(records.length === 1 && mayBeLong(records[0]!)))
+      throw new Failure('write-failed', `a change of ${bytes.length} bytes, which is too long`)
     const error = await this.#write(bytes)
     if (error !== undefined) throw this.#undo(error)
     // The write counts only if the next start reads this file, and no new holder of the lock has

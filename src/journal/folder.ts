@@ -255,39 +255,38 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
 }
 
 /**
- * The first record lies in `journal.jsonl.0.part` before the key gets its name: so a key without a
- * journal means that the journal is lost, unless the part shows a killed first start.
+ * A journal that was here may be lost: then a start does not begin another. `found`: the keys.
+ * Throws `journal-missing` or `key-missing`.
  */
-function beginJournal(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
-  const {
-    files,
-    folder,
-    keyFile,
-    keys: given,
-    mustExist = false,
-    mayCreate = false,
-    random,
-    wallMs,
-    warn
-  } = options
-  const part = `${path}.0.part`
+function assertMayBegin(options: FolderOptions, path: string, found: Keyring | undefined): void {
+  const { files, folder, keyFile, keys: given, mustExist, mayCreate, warn } = options
   const isEmptyFile = files.stat(path) !== undefined
   if (isEmptyFile && found === undefined) throw keyMissing(path, keyFile)
-  const isKeyElsewhere = given !== undefined || dirname(keyFile) !== folder
-  const isKilledStart = files.stat(part) !== undefined
   if (statesLeft(files, folder) !== undefined) throw missing(options, path)
-  if (!mayCreate) {
-    if (mustExist) throw missing(options, path)
-    if (found !== undefined && !isKeyElsewhere && !isKilledStart)
-      throw missing(options, path, keyFile)
+  if (mayCreate === true) return
+  if (mustExist === true) throw missing(options, path)
+  if (found === undefined || given !== undefined) return
+  // There is a key file: of a journal, unless the first start was killed, or it was made beforehand.
+  if (dirname(keyFile) !== folder) {
     const what = isEmptyFile ? 'is empty' : 'does not exist'
-    const isKeyAlone = given === undefined && found !== undefined && isKeyElsewhere
-    if (isKeyAlone) warn(`${path} ${what}, though its key does; starting a new journal`)
-  }
+    warn(`${path} ${what}, though its key does; starting a new journal`)
+  } else if (files.stat(firstPart(path)) === undefined) throw missing(options, path, keyFile)
+}
+
+/** Holds the first record before the key gets its name. */
+function firstPart(path: string): string {
+  return `${path}.0.part`
+}
+
+/** Each step is durable before the next. Throws as `assertMayBegin`, and `key-unwritable`. */
+function beginJournal(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
+  const { files, folder, keyFile, random, wallMs } = options
+  assertMayBegin(options, path, found)
   for (let at = folder; at !== dirname(at); at = dirname(at)) trySync(() => files.sync(dirname(at)))
   removeLeftovers(files, path)
   const secret = random(KEY_BYTES)
   const keys = found ?? keyring([secret])
+  const part = firstPart(path)
   const event = { type: BEGUN, by: null, data: {}, json: '{}' }
   const seal = { time: isoTime(wallMs()), key: keys.newest, nonce: nonces(random) }
   writeWhole(files, part, [Buffer.from(`${sealBatch([event], 0, FIRST_HASH, seal).lines[0]}\n`)])

@@ -11,7 +11,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
-import { MAX_LINE_BYTES } from '../limits.ts'
+import { MAX_COMMIT_BYTES, MAX_LINE_BYTES } from '../limits.ts'
 import type { EncodedEvent, JournalRecord } from './journal.ts'
 import type { Key } from './keys.ts'
 
@@ -19,8 +19,10 @@ export const FIRST_HASH: string = '0'.repeat(64)
 
 export const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Marks a write's first line; the nonce's other 95 bits are random. */
+/** Bits of the nonce's first byte, of which the others are random: a write's first line. */
 const STARTS_WRITE = 0x80
+/** A line with more than `MAX_COMMIT_BYTES` of data. */
+const IS_LONG = 0x40
 
 // Named groups cost more than the match.
 const HEAD = new RegExp(
@@ -82,8 +84,13 @@ export function* endedLines(
     yield { start, end }
 }
 
-export function startsWrite(line: Line): boolean {
-  return (line.sealed[0]! & STARTS_WRITE) !== 0
+export function startsWrite({ sealed }: Pick<Line, 'sealed'>): boolean {
+  return (sealed[0]! & STARTS_WRITE) !== 0
+}
+
+/** Versions before 1.1 left it to chance. */
+export function isLong({ sealed }: Pick<Line, 'sealed'>): boolean {
+  return (sealed[0]! & IS_LONG) !== 0
 }
 
 /** The hash that the line must have. */
@@ -123,7 +130,10 @@ export function sealLine(
   startsWrite: boolean
 ): readonly [text: string, hash: string] {
   const sealedHead = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${key.name}"`
-  nonce[0] = startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
+  nonce[0] =
+    (nonce[0]! & ~(STARTS_WRITE | IS_LONG)) |
+    (startsWrite ? STARTS_WRITE : 0) |
+    (Buffer.byteLength(json) > MAX_COMMIT_BYTES ? IS_LONG : 0)
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
   cipher.setAAD(Buffer.from(previousHash + sealedHead, 'latin1'))
   const ciphertext = cipher.update(json, 'utf8')

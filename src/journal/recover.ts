@@ -67,7 +67,7 @@ export function readJournal(
   }
 }
 
-/** Each step gives the state so far. */
+/** Each step gives what was read so far. */
 export function* readInSteps(
   files: Files,
   path: string,
@@ -75,101 +75,99 @@ export function* readInSteps(
   onLine: OnLine,
   endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
-  const { found, take, refuse, end } = reading(path, keys, onLine)
+  const reading = new Reading(path, keys, onLine)
   const descriptor = files.openToRead(path)
   try {
     let unread = Buffer.alloc(0)
     for (;;) {
-      const at = found.goodBytes + unread.length
+      const at = reading.goodBytes + unread.length
       // Doubled for a long line, lest it be copied for each piece.
       const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
       if (read <= 0) break
       unread = Buffer.concat([unread, piece.subarray(0, read)])
-      const { lines, bytes, isMalformed, fault } = linesOf(unread, found)
-      for (const line of lines) take(line)
-      if (fault !== undefined) refuse(fault)
+      const { lines, bytes, isMalformed, fault } = linesOf(unread, reading)
+      for (const line of lines) reading.take(line)
+      if (fault !== undefined) throw reading.refusal('journal-damaged', fault)
       unread = unread.subarray(bytes)
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
-      yield { ...found }
+      yield reading
     }
-    let tail = '' // a character for each byte
     const tailEnd =
-      unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
-    for (const piece of piecesOf(files, descriptor, found.goodBytes, tailEnd))
+      unread.length === 0 ? 0 : Math.min(reading.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+    let tail = '' // a character for each byte
+    for (const piece of piecesOf(files, descriptor, reading.goodBytes, tailEnd))
       tail += piece.toString('latin1')
-    end(tail)
-    return { ...found, tornBytes: tail.length }
+    reading.end(tail)
+    return reading
   } finally {
     files.close(descriptor)
   }
 }
 
-interface Reading {
-  readonly found: Recovered
-  /** Of a line whose hash follows. */
-  take(line: Line): void
-  /** Of the line behind those. */
-  refuse(fault: string): never
-  /** Throws unless the journal may end so. */
-  end(tail: string): void
-}
+/** A journal up to some line. */
+class Reading implements Recovered {
+  records = 0
+  head: string = FIRST_HASH
+  goodBytes = 0
+  time: string | null = null
+  tornBytes = 0
+  lastWriteBytes = 0
+  readonly keyNames: Set<string> = new Set()
+  /** It was written again, and still lacks `journal.whole`. */
+  #isPart = false
+  readonly #path: string
+  readonly #keys: KeyFinder
+  readonly #onLine: OnLine
 
-function reading(path: string, keys: KeyFinder, onLine: OnLine): Reading {
-  const keyNames = new Set<string>()
-  const found = {
-    records: 0,
-    head: FIRST_HASH,
-    goodBytes: 0,
-    time: null as string | null,
-    tornBytes: 0,
-    lastWriteBytes: 0,
-    keyNames
+  constructor(path: string, keys: KeyFinder, onLine: OnLine) {
+    this.#path = path
+    this.#keys = keys
+    this.#onLine = onLine
   }
-  let isPart = false // written again, and still without `journal.whole`
-  const refusal = (code: 'journal-damaged' | 'journal-newer', what: string): Failure => {
-    const where = `${path}, line ${found.records + 1} at byte ${found.goodBytes}`
-    return new Failure(code, `${where}: ${what}; ${WAYS_ON[code]}`)
-  }
-  const take = (line: Line): void => {
+
+  /** Takes a line whose hash follows. */
+  take(line: Line): void {
     try {
-      const record = openRecord(line, found.head, keys, path)
-      isPart = isStillPart(isPart, record)
-      onLine(record, line.text)
+      const record = openRecord(line, this.head, this.#keys, this.#path)
+      this.#isPart = isStillPart(this.#isPart, record)
+      this.#onLine(record, line.text)
     } catch (error) {
       if (error instanceof Failure && error.code === 'journal-newer')
-        throw refusal(error.code, error.detail)
+        throw this.refusal(error.code, error.detail)
       // The system's errors are no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
-      throw refusal('journal-damaged', (error as Error).message)
+      throw this.refusal('journal-damaged', (error as Error).message)
     }
-    if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
-    found.records++
-    found.head = line.hash
-    found.time = line.time
-    found.goodBytes += line.text.length + 1
-    keyNames.add(line.key)
+    if (startsWrite(line)) this.lastWriteBytes = this.goodBytes
+    this.records++
+    this.head = line.hash
+    this.time = line.time
+    this.goodBytes += line.text.length + 1
+    this.keyNames.add(line.key)
   }
-  const refuse = (fault: string): never => {
-    throw refusal('journal-damaged', fault)
-  }
-  const end = (tail: string): void => {
-    const { head, goodBytes, records } = found
-    if (isPart)
-      throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
+
+  /** Takes what follows the last whole line. Throws unless a crash may have left it. */
+  end(tail: string): void {
+    if (this.#isPart)
+      throw this.refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
     if (tail === '') return
-    const [line] = tail.split('\n', 1)
-    if (line!.length < tail.length && isOfNewerForm(line!, head)) {
-      throw refusal('journal-newer', 'this version does not know the form of the line')
+    const [first = ''] = tail.split('\n', 1)
+    if (first.length < tail.length && isOfNewerForm(first, this.head))
+      throw this.refusal('journal-newer', 'this version does not know the form of the line')
+    const fault = tornFault(tail, this.goodBytes, this.records + 1)
+    if (fault !== undefined) {
+      const what = 'it is not a line of a journal, nor the rest of a torn write'
+      throw this.refusal('journal-damaged', `${what}: ${fault}`)
     }
-    const fault = tornFault(tail, goodBytes, records + 1)
-    if (fault === undefined) return
-    throw refusal(
-      'journal-damaged',
-      `it is not a line of a journal, nor the rest of a torn write: ${fault}`
-    )
+    this.tornBytes = tail.length
   }
-  return { found, take, refuse, end }
+
+  /** Of the line behind those that were taken. */
+  refusal(code: 'journal-damaged' | 'journal-newer', what: string): Failure {
+    const where = `${this.#path}, line ${this.records + 1} at byte ${this.goodBytes}`
+    return new Failure(code, `${where}: ${what}; ${WAYS_ON[code]}`)
+  }
 }
 
 /**

@@ -7,8 +7,9 @@
  * is never taken for torn, unless damage left exactly what a crash would have left of the last
  * write.
  */
-import { BLOCK_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
-import { endedLines, parseLine, startsWrite } from './line.ts'
+import { Buffer } from 'node:buffer'
+import { BLOCK_BYTES, MAX_SHORT_WRITE_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
+import { endedLines, isLong, parseLine, startsWrite } from './line.ts'
 
 /** Offsets in the file, in bytes, of its first byte and behind its last one. */
 interface Place {
@@ -21,6 +22,9 @@ interface Tail extends Place {
   /** A character for each byte. */
   readonly text: string
   readonly seq: number
+  /** What its first line shows: its type, and the first character of its seal. */
+  readonly type: string | undefined
+  readonly sealed: string | undefined
   /** Its zero bytes, as long as each run of them is. */
   readonly zeros: readonly Place[]
 }
@@ -34,19 +38,24 @@ const RULES: readonly Rule[] = [
   isOfRenamedFile,
   lacksBlock,
   hasOtherWrite,
-  hasEndedLine
+  hasOtherBytes,
+  hasOtherLine
 ]
+
+const SHOWN =
+  /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"(?:,"by":\w+,"key":"\w+","sealed":"([\w+/]))?/
 
 /**
  * Why a tail is not torn. `text` has a character for each byte; it begins at `offset` in the file,
  * as line `seq`.
  */
 export function tornFault(text: string, offset: number, seq: number): string | undefined {
+  const [, type, sealed] = SHOWN.exec(text) ?? []
   const zeros = Array.from(text.matchAll(/\0+/g), ({ index, 0: run }) => ({
     start: offset + index,
     end: offset + index + run.length
   }))
-  const tail: Tail = { text, seq, zeros, start: offset, end: offset + text.length }
+  const tail = { text, seq, type, sealed, zeros, start: offset, end: offset + text.length }
   for (const rule of RULES) {
     const fault = rule(tail)
     if (fault !== undefined) return fault
@@ -54,9 +63,20 @@ export function tornFault(text: string, offset: number, seq: number): string | u
   return undefined
 }
 
-/** Rule 1. */
-function isTooLong({ text }: Tail): string | undefined {
-  return text.length > MAX_WRITE_BYTES ? 'what follows is longer than a write' : undefined
+/** Whether an event of this type may make a write of more than `MAX_SHORT_WRITE_BYTES`. */
+export function mayBeLong({ type }: { readonly type: string }): boolean {
+  return /^(entry|entries|fields)\./.test(type)
+}
+
+/** Rule 1. A long line is alone in its write. What has not arrived may have been one. */
+function isTooLong({ text, type, sealed }: Tail): string | undefined {
+  const isOfLongLine =
+    type === undefined ||
+    (mayBeLong({ type }) &&
+      (sealed === undefined || isLong({ sealed: Buffer.from(`${sealed}A`, 'base64') })))
+  return text.length > (isOfLongLine ? MAX_WRITE_BYTES : MAX_SHORT_WRITE_BYTES)
+    ? 'what follows is longer than its write can be'
+    : undefined
 }
 
 /** Rule 2: what was written of its beginning. */
@@ -66,14 +86,11 @@ function beginsOtherwise({ text, seq }: Tail): string | undefined {
   return whole.startsWith(written) ? undefined : `it does not begin as line ${seq} would`
 }
 
-const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
-
 /**
  * Rule 3: no append makes the line of a checkpoint, or the first line of a journal that was made
  * whole.
  */
-function isOfRenamedFile({ text, seq }: Tail): string | undefined {
-  const type = SHOWN_TYPE.exec(text)?.[1]
+function isOfRenamedFile({ seq, type }: Tail): string | undefined {
   if (type === undefined) {
     return seq === 1
       ? 'it may be of any journal (one that held nothing yet can be removed)'
@@ -85,48 +102,66 @@ function isOfRenamedFile({ text, seq }: Tail): string | undefined {
 }
 
 /** Rule 4: a block of zeros may have held older writes. */
-function lacksBlock({ start, end, zeros }: Tail): string | undefined {
+function lacksBlock(tail: Tail): string | undefined {
+  const { start, zeros } = tail
   // Within a block, the tail was being cut back, or nothing of it arrived in that block: all of it
   // is unacknowledged.
-  if (zeros[0]?.start === start && start % BLOCK_BYTES !== 0) return undefined
-  const isBlockLost = zeros.some(run => {
-    const block = Math.ceil(run.start / BLOCK_BYTES) * BLOCK_BYTES
-    const fillsBlock = block < run.end && Math.min(block + BLOCK_BYTES, end) <= run.end
-    // ext4 may record the length before the last write's new blocks.
-    const isLengthAlone = run.start > start && run.end === end && end - block > BLOCK_BYTES
-    return fillsBlock && !isLengthAlone
-  })
-  return isBlockLost ? 'a block of the file is lost' : undefined
+  const isUnwritten = zeros[0]?.start === start && start % BLOCK_BYTES !== 0
+  const isLost = zeros.some(run => fillsBlock(run, tail) && !isLengthAlone(run, tail))
+  return isLost && !isUnwritten ? 'a block of the file is lost' : undefined
+}
+
+/** A block, or what the file has of its last one. */
+function fillsBlock(run: Place, tail: Tail): boolean {
+  const block = firstBlock(run)
+  return block < run.end && run.end >= Math.min(block + BLOCK_BYTES, tail.end)
+}
+
+/** ext4 may record the length before the last write's new blocks, which are more than one. */
+function isLengthAlone(run: Place, tail: Tail): boolean {
+  return run.start > tail.start && run.end === tail.end && run.end - firstBlock(run) > BLOCK_BYTES
+}
+
+/** The first that begins in the run. */
+function firstBlock({ start }: Place): number {
+  return Math.ceil(start / BLOCK_BYTES) * BLOCK_BYTES
 }
 
 /**
- * Rule 6, before 5, since it says more. If a line's end is lost, the next line, which may be whole,
- * stands at the end of a malformed line.
+ * Rule 7, before the others about lines, since it says more. If a line's end is lost, the next
+ * line, which may be whole, stands at the end of a malformed line.
  */
-function hasOtherWrite(tail: Tail): string | undefined {
-  for (const { start, end } of endedLines(tail.text)) {
-    const text = tail.text.slice(start, end)
-    const line = parseLine(text.slice(Math.max(0, text.lastIndexOf('{"seq":'))))
+function hasOtherWrite({ text }: Tail): string | undefined {
+  for (const { start, end } of endedLines(text)) {
+    const ended = text.slice(start, end)
+    const line = parseLine(ended.slice(Math.max(0, ended.lastIndexOf('{"seq":'))))
     if (line !== undefined && startsWrite(line)) return 'another write follows it'
   }
   return undefined
 }
 
-/** Rule 5. */
-function hasEndedLine(tail: Tail): string | undefined {
-  const lost = tail.zeros.filter(run => isLostSectors(run, tail))
-  for (const { start, end } of endedLines(tail.text)) {
-    const isLost = lost.some(run => run.start >= tail.start + start && run.end <= tail.start + end)
-    if (isLost || parseLine(tail.text.slice(start, end)) !== undefined) continue
+/** A byte that no line has, or that does not follow a line's end. */
+const FOREIGN = /[^\0\n"+,\-./0-9:=A-Z[a-z{}]|\}[^\0\n]/
+
+/**
+ * Rule 5. Sectors are lost whole, but the write may begin, and the file may end, within a sector.
+ */
+function hasOtherBytes({ text, zeros, start, end }: Tail): string | undefined {
+  if (FOREIGN.test(text)) return 'it holds bytes that no write leaves there'
+  const areSectors = zeros.every(
+    run =>
+      (run.start === start || run.start % SECTOR_BYTES === 0) &&
+      (run.end === end || run.end % SECTOR_BYTES === 0)
+  )
+  return areSectors ? undefined : 'it holds zeros that are no lost sector'
+}
+
+/** Rule 6. */
+function hasOtherLine({ text, zeros, start: offset }: Tail): string | undefined {
+  for (const { start, end } of endedLines(text)) {
+    const isLost = zeros.some(run => run.start >= offset + start && run.end <= offset + end)
+    if (isLost || parseLine(text.slice(start, end)) !== undefined) continue
     return 'a line of it is ended, and no sector of that is lost'
   }
   return undefined
-}
-
-/** Sectors are lost whole, but the write may begin, and the file may end, within a sector. */
-function isLostSectors(run: Place, tail: Tail): boolean {
-  return (
-    (run.start === tail.start || run.start % SECTOR_BYTES === 0) &&
-    (run.end === tail.end || run.end % SECTOR_BYTES === 0)
-  )
 }

@@ -167,8 +167,8 @@ export class Store {
     for (const queued of this.#queue) {
       const isAlone = queued.turn === 'alone'
       if (count >= mostCommands || write.isFull() || (isAlone && count > 0)) break
+      if (!write.add(queued)) break
       count++
-      write.add(queued)
       if (isAlone) break
     }
     write.decideLast()
@@ -183,7 +183,7 @@ export class Store {
 }
 
 /** About what a command that is decided last adds to a write. */
-const LAST = { records: 2, units: 512 }
+const LAST = { records: 2, bytes: 512 }
 
 /** A write that is being decided, each command on a draft that has the events before it. */
 class WriteDraft {
@@ -191,8 +191,8 @@ class WriteDraft {
   readonly #draft: Draft
   readonly #journal: Journal
   readonly #last: Queued[] = []
-  /** UTF-16 units of the events' JSON: about their bytes. */
-  #units = 0
+  /** Of the events' JSON. */
+  #bytes = 0
 
   constructor(draft: Draft, journal: Journal) {
     this.#draft = draft
@@ -204,13 +204,18 @@ class WriteDraft {
     const { length } = this.#last
     return (
       this.events.length + length * LAST.records >= maxRecords ||
-      this.#units + this.#draft.readUnits + length * LAST.units >= maxBytes
+      this.#bytes + this.#draft.readUnits + length * LAST.bytes >= maxBytes
     )
   }
 
-  add(queued: Queued): void {
-    if (queued.turn === 'last') this.#last.push(queued)
-    else this.#decide(queued)
+  /**
+   * False if its events would make the write longer than `maxBytes`, which only a command alone
+   * may: it is decided again for the next write.
+   */
+  add(queued: Queued): boolean {
+    if (queued.turn !== 'last') return this.#decide(queued)
+    this.#last.push(queued)
+    return true
   }
 
   decideLast(): void {
@@ -218,11 +223,15 @@ class WriteDraft {
   }
 
   /** An error may follow from an earlier event, so it is told once that event is durable. */
-  #decide(queued: Queued): void {
+  #decide(queued: Queued): boolean {
     try {
       if (queued.by !== null) this.#draft.assertStands(queued.by)
       const [events, outcome] = queued.command(this.#draft)
-      for (const event of events) this.#units += this.#unitsOf(event)
+      const bytes = events.reduce((sum, event) => sum + this.#bytesOf(event), 0)
+      const isFirst = this.events.length === 0 && this.#last.length === 0
+      if (!isFirst && queued.turn !== 'last' && this.#bytes + bytes > this.#journal.maxBytes)
+        return false
+      this.#bytes += bytes
       for (const event of events) this.#draft.take(event)
       this.events.push(...events)
       queued.isRefused = false
@@ -231,15 +240,15 @@ class WriteDraft {
       queued.isRefused = true
       queued.outcome = error
     }
+    return true
   }
 
   /** Throws `write-failed` if no line can hold the event. */
-  #unitsOf({ json }: EncodedEvent): number {
+  #bytesOf({ json }: EncodedEvent): number {
     const { maxEventBytes } = this.#journal
-    // A unit has at most three bytes in UTF-8.
-    if (json.length * 3 > maxEventBytes && Buffer.byteLength(json) > maxEventBytes) {
+    const bytes = Buffer.byteLength(json)
+    if (bytes > maxEventBytes)
       throw new Failure('write-failed', `a change of more than ${maxEventBytes} bytes`)
-    }
-    return json.length
+    return bytes
   }
 }

@@ -5,8 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { keyring } from '../../src/journal/keys.ts'
-import { isChained, nonces, openLine, parseLine, sealLine, startsWrite, type Line } from '../../src/journal/line.ts'
-import { MAX_COMMIT_RECORDS } from '../../src/limits.ts'
+import { isChained, isLong, nonces, openLine, parseLine, sealLine, startsWrite, type Line } from '../../src/journal/line.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
 import {
   commitTogether, event, journalBytes, keyName, keysOf, linesOf, makeJournal, NO_HASH, openJournal, referenceLine,
   verify, withHash, type LineParts
@@ -62,6 +62,7 @@ test('lines are those of a second implementation, for any seq, time, type, user,
       by: random.pick([null, 1, 42, Number.MAX_SAFE_INTEGER]),
       secret: random.bytes(32), nonce: random.bytes(12), json: JSON.stringify(data), previousHash
     }
+    given.nonce[0]! &= ~0x40 // the line is short
     const [text, hash] = format(given)
     assert.deepEqual({ text, hash }, referenceLine(given))
     assert.match(text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
@@ -70,16 +71,19 @@ test('lines are those of a second implementation, for any seq, time, type, user,
   }
 })
 
-test('the nonce is used as given but for its first bit, which says whether the line is the first of its write', () => {
+test('the nonce is used as given but for two bits: the line is the first of its write, its data is over 1 MiB', () => {
+  const most = MAX_COMMIT_BYTES - 2 // without quotes
   for (const first of [0x00, 0x7f, 0x80, 0xff]) {
-    for (const isFirst of [true, false]) {
+    for (const [isFirst, data] of [[true, 1], [false, 1], [true, 'x'.repeat(most)], [true, 'x'.repeat(most + 1)],
+      [true, 'ñ'.repeat(most / 2)], [true, 'ñ'.repeat(most / 2 + 1)]] as const) {
       const given = Buffer.from(nonce)
       given[0] = first
-      const line = parsed(lineOf(1, given, isFirst))
-      assert.equal(startsWrite(line), isFirst)
-      given[0] = isFirst ? first | 0x80 : first & 0x7f
+      const line = parsed(lineOf(data, given, isFirst))
+      const long = Buffer.byteLength(String(data)) > most
+      assert.deepEqual([startsWrite(line), isLong(line)], [isFirst, long])
+      given[0] = first & 0x3f | (isFirst ? 0x80 : 0) | (long ? 0x40 : 0)
       assert.deepEqual(line.sealed.subarray(0, 12), given)
-      assert.equal(openLine(line, NO_HASH, key), 1)
+      assert.equal(openLine(line, NO_HASH, key), data)
     }
   }
 })

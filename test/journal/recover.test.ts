@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import {
-  chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
@@ -13,8 +13,11 @@ import { disk, piecesOf, type Files } from '../../src/journal/files.ts'
 import type { JournalRecord, Event } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
+import { tornFault } from '../../src/journal/torn.ts'
 import { assertKnownEvent, EVENT_TYPES } from '../../src/store/events.ts'
-import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
+import {
+  BLOCK_BYTES, MAX_COMMIT_BYTES, MAX_LINE_BYTES, MAX_SHORT_WRITE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES
+} from '../../src/limits.ts'
 import {
   assertRecovered, assertRefused, bytesOf, commitTogether, event, failure, journalBytes, journalPath, keyPath, keysOf,
   linesOf,
@@ -457,14 +460,56 @@ test('a journal cut at every byte of its last lines opens with what was whole', 
   }
 })
 
-test('what begins as a line does, and is longer than any, is moved away, not what is longer than a write', async t => {
-  const origin = await made(t)
-  const begins = `${FIRST}"test.noted",`
-  const folder = origin.copy(Buffer.from(begins.padEnd(MAX_WRITE_BYTES, 'x')))
-  const { warnings } = await startAndStop(folder)
-  assert.deepEqual([warnings.length, tornFiles(folder).map(path => statSync(path).size)], [1, [MAX_WRITE_BYTES]])
-  await origin.refuses(Buffer.from(begins.padEnd(MAX_WRITE_BYTES + 1, 'x')), 1,
-    'it is not a line of a journal, nor the rest of a torn write: what follows is longer than a write')
+/** The first bytes of a line's seal, as base64: its data is longer than 1 MiB, or not. */
+const [LONG, SHORT] = ['4AAA', 'gAAA']
+const line = (type: string, sealed = ''): string => `{"seq":4,"time":"2026-01-31T12:00:00.000Z","type":"${type}"` +
+  (sealed === '' ? '' : `,"by":null,"key":"0123abcd","sealed":"${sealed}`)
+
+for (const [what, begins, most] of [
+  ['one of a user', line('user.added'), MAX_SHORT_WRITE_BYTES],
+  ['one of an entry that is short', line('entry.created', SHORT), MAX_SHORT_WRITE_BYTES],
+  ['one of an entry that is long', line('entry.created', LONG), MAX_WRITE_BYTES],
+  ['one of an import whose seal has not arrived', line('entries.imported'), MAX_WRITE_BYTES],
+  ['one that shows no type', '{"seq":4,"ti', MAX_WRITE_BYTES]
+] as const) {
+  test(`a tail is at most as long as its first line says, ${what}`, () => {
+    const offset = 10 * BLOCK_BYTES - begins.length
+    for (const filler of begins.endsWith('AAA') ? ['\0', 'x'] : ['\0']) {
+      assert.equal(tornFault(begins.padEnd(most, filler), offset, 4), undefined)
+      assert.equal(tornFault(begins.padEnd(most + 1, filler), offset, 4), 'what follows is longer than its write can be')
+    }
+  })
+}
+
+const created = (id: number, password: string): Event =>
+  ({ type: 'entry.created', by: null, data: { id, password, sistema: 's', usuario: 'u' } })
+
+test('an event that a start could not tell from damage, if it were torn, is refused', async t => {
+  const { journal } = await openJournal(freshFolder(t))
+  const text = 'x'.repeat(MAX_COMMIT_BYTES * 1.5)
+  const commit = (...all: readonly Event[]): Promise<unknown> => journal.commit(() =>
+    [all.map(one => ({ ...one, json: JSON.stringify(one.data) })), undefined])
+  const other = { type: 'test.long', by: null, data: text }
+  for (const all of [[other], [created(1, text), created(2, text)]])
+    await assert.rejects(commit(...all), { code: 'write-failed', message: /which is too long$/ })
+  await commit(created(1, text))
+  assert.equal(journal.data.length, 1)
+  await journal.close()
+})
+
+test('a change of more than a write is one of its own, and its line says so', async t => {
+  const folder = freshFolder(t)
+  const { journal } = await openJournal(folder)
+  const [short, fitting, long] = [0, MAX_COMMIT_BYTES * 0.6, MAX_COMMIT_BYTES]
+  await Promise.all([short, long, short, short, long, short, fitting, fitting].map(length =>
+    journal.commit(({ size }) => {
+      const one = created(size + 1, 'x'.repeat(length))
+      return [[{ ...one, json: JSON.stringify(one.data) }], undefined]
+    })))
+  await journal.close()
+  const bits = verify(journalBytes(folder), keysOf(folder)).slice(1)
+    .map(({ nonce }) => Number(`0x${nonce.slice(0, 2)}`) >> 6)
+  assert.deepEqual(bits, [2, 3, 2, 0, 3, 2, 0, 2], 'where writes begin, and which line is long')
 })
 
 test('what follows more bytes than a line can have is still examined', async t => {
@@ -473,24 +518,24 @@ test('what follows more bytes than a line can have is still examined', async t =
   await assertRefused(folder, 'journal-damaged', 'line 1 at byte 0: ')
 })
 
-test('a flipped bit anywhere is refused with line and byte; one of the last line end costs the last line', async t => {
+test('a flipped bit anywhere is refused with line and byte, also in the last line end', async t => {
   const random = randomOf(t)
   const origin = await made(t, events(1, 1), events(2, 4))
-  const { bytes, lines } = origin
+  const { bytes } = origin
   const folder = origin.copy(bytes)
   for (let at = 0; at < bytes.length; at++) {
     // Two lines whose line end is gone are one malformed line: whether that may be cut is asked by a test of its own.
     if (bytes[at] === 0x0a && at + 1 < bytes.length) continue
-    const flipped = Buffer.from(bytes)
-    flipped[at] = flipped[at]! ^ (1 << random.int(8))
     const whole = linesOf(bytes.subarray(0, at)).length
-    putJournal(folder, flipped)
-    const mayCut = at === bytes.length - 1
-    assert.equal(verdictOf(journalPath(folder), keyPath(folder)), mayCut
-      ? `${whole} records, head ${JSON.parse(lines[whole - 1]!).hash}, ${bytes.length - origin.at(whole + 1)} torn`
-      : `line ${whole + 1} at byte ${origin.at(whole + 1)}`, `byte ${at}: ${flipped[at]}`)
-    if (random.int(24) > 0 && !mayCut) continue // a whole start for some of them: it costs more
-    await (mayCut ? origin.recovers(flipped, whole, 'a flipped line end') : origin.refuses(flipped, whole + 1))
+    for (const bit of at + 1 < bytes.length ? [random.int(8)] : [0, 1, 2, 3, 4, 5, 6, 7]) {
+      const flipped = Buffer.from(bytes)
+      flipped[at] = flipped[at]! ^ (1 << bit)
+      putJournal(folder, flipped)
+      assert.equal(verdictOf(journalPath(folder), keyPath(folder)), `line ${whole + 1} at byte ${origin.at(whole + 1)}`,
+        `byte ${at}: ${flipped[at]}`)
+      if (random.int(24) > 0) continue // a whole start for some of them: it costs more
+      await origin.refuses(flipped, whole + 1)
+    }
   }
 })
 

@@ -238,9 +238,9 @@ export function referenceLines(
   for (const write of writes) {
     for (const [i, record] of write.entries()) {
       const nonce = randomBytes(12)
-      nonce[0] = i === 0 ? nonce[0]! | 0x80 : nonce[0]! & 0x7f
       const { type, data, json = JSON.stringify(data) } =
         typeof record === 'string' ? { type: 'test.noted', data: record } : record
+      nonce[0] = nonce[0]! & 0x3f | (i === 0 ? 0x80 : 0) | (Buffer.byteLength(json) > 1024 * 1024 ? 0x40 : 0)
       const { text, hash } = referenceLine({
         seq: lines.length + 1, time: '2026-01-31T12:00:00.000Z', type, by: null,
         secret: typeof secret === 'function' ? secret(lines.length) : secret, nonce, json, previousHash

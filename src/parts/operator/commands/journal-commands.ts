@@ -4,7 +4,6 @@ import type { Files } from '../../../journal/files.ts'
 import { isPartOf, locationOf, removeLeftovers, secondName } from '../../../journal/folder.ts'
 import { BEGUN, type JournalRecord } from '../../../journal/journal.ts'
 import { readKeyFile } from '../../../journal/keys.ts'
-import { FIRST_HASH } from '../../../journal/line.ts'
 import { Failure } from '../../../errors.ts'
 import { counted } from '../../../log.ts'
 import { SECRET_FIELDS } from '../../../entries/entry.ts'
@@ -18,19 +17,17 @@ import {
   type JournalStatus,
   type OnRecord
 } from '../../../command.ts'
+import { EXIT, type ExitCode } from '../../commands/exit-codes.ts'
 import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
 import {
   assertKept,
   assertNotPacked,
-  before,
-  earlierEnd,
   fileStatus,
   leavingOut,
   NEXT_ID,
   nextIdOf,
   notedHead,
-  sealingKeys,
-  type EarlierEnd
+  sealingKeys
 } from './journal-files.ts'
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
@@ -77,61 +74,54 @@ function withOpenable(
   })
 }
 
-async function verify(context: Context): Promise<void> {
+async function verify(context: Context): Promise<ExitCode> {
   const { store, terminal, flags } = context
   const head = notedHead(flags)
   const status = await statusOf(context)
-  let noted = head === FIRST_HASH ? 0 : undefined
-  const ends: EarlierEnd[] = []
+  let noted: number | undefined
   const keys = new Set<string>()
   const look: OnRecord = (record, _state, text) => {
     if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = record.seq
-    const end = earlierEnd(record)
-    if (end !== undefined) ends.push(end)
     for (const key of sealingKeys(text)) keys.add(key)
   }
-  const {
-    records,
-    head: newest,
-    tornBytes,
-    state: { entries }
-  } = await store.read(status, look).catch(error => {
+  const read = await store.read(status, look).catch(error => {
     throw withOpenable(context, status, error)
   })
-  const { count, active } = entries
-  const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
+  const { records, head: newest, tornBytes } = read
+  const { count: entries, active } = read.state.entries
   const result = {
     records,
-    entries: count,
+    entries,
     active,
+    until: read.state.recorded || null,
     head: newest,
     tornBytes,
     keys: [...keys],
-    ...(head !== undefined && { noted: noted === undefined ? null : { record: noted }, endOf })
+    ...(head !== undefined && { noted: noted === undefined ? null : { record: noted } })
   }
-  const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
   terminal.show(result, [
     `records ${records}`,
-    `entries ${count} (${active} active)`,
+    `entries ${entries} (${active} active)`,
+    `until   ${result.until ?? 'no record'}`,
     `head    ${newest}`,
-    `keys    ${[...keys].join(', ')}`,
-    ...(tornBytes > 0 ? [`torn    ${torn}`] : []),
+    `keys    ${result.keys.join(', ')}`,
     ...(noted === undefined ? [] : [`noted   at record ${noted}`]),
-    ...(endOf === undefined
-      ? []
-      : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`])
+    ...(tornBytes === 0 ? [] : [`tail    ${tornBytes} bytes ${TAIL}`])
   ])
-  if (head !== undefined && noted === undefined && endOf === undefined) {
-    const why = 'it was replaced or tampered with, or this is another journal'
-    const [last] = ends
-    const older =
-      last &&
-      `; a head from ${before(last)} that was not its end is only in an archive of that time`
-    throw new LossError(`the noted head is nowhere in this journal: ${why}${older ?? ''}`)
+  if (head !== undefined && noted === undefined) {
+    throw new LossError(
+      'the noted head is nowhere in this journal: it was replaced or tampered with, or newest records ' +
+        'are gone, or it is another journal, or it was written again since (then an archive or backup has the head)'
+    )
   }
-  // Last, since the journal itself is whole.
+  // Behind the head, since the journal itself is whole.
   if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
+  return tornBytes === 0 ? EXIT.done : EXIT.tail
 }
+
+const TAIL =
+  'follow: a write that was never finished, or damage that looks the same. Only a head that was noted ' +
+  'proves where the journal ended (--head HEAD). The next start moves the bytes to a file'
 
 async function show(context: Context): Promise<void> {
   const {

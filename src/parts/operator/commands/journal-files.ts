@@ -4,6 +4,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
 import { isPartOf, locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type EncodedEvent, type JournalRecord } from '../../../journal/journal.ts'
+import { FIRST_HASH } from '../../../journal/line.ts'
 import { event } from '../../../store/event.ts'
 import {
   OperatorError,
@@ -42,8 +43,10 @@ export interface EarlierEnd extends Continued {
   readonly ended: string
 }
 
-/** Throws a `UsageError` unless it is 64 hexadecimal digits. */
+/** Throws a `UsageError` unless it is 64 hexadecimal digits, and the head of any record. */
 export function notedHead({ head }: Arguments['flags']): string | undefined {
+  if (head === FIRST_HASH)
+    throw new UsageError('--head is the head of an empty journal, and proves nothing of this one')
   if (head === undefined || /^[0-9a-f]{64}$/.test(head as string)) return head as string | undefined
   throw new UsageError('--head must be 64 hexadecimal digits')
 }
@@ -132,17 +135,6 @@ export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
   return CONTINUATIONS.has(record.type)
     ? { ...(record.data as Continued), ended: record.time }
     : undefined
-}
-
-const REWRITINGS = {
-  'compacted': 'compaction',
-  're-encrypted': 're-encryption',
-  'salvaged': 'salvage',
-  'repaired': 'rescue'
-} as const
-
-export function before({ why, ended }: EarlierEnd): string {
-  return `before the ${REWRITINGS[why]} of ${ended}`
 }
 
 export function sealingKeys(lines: string): readonly string[] {

@@ -9,6 +9,7 @@ import {
 import { calledAs, JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
 import { workingFolder } from '../../../journal/files.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../../../command.ts'
+import { EXIT_CODES } from '../../commands/exit-codes.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
@@ -44,9 +45,6 @@ const POSITIONALS: { readonly [name: string]: string } = {
   'USER|ENTRY':
     'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it'
 }
-
-const EXIT_CODES =
-  'Exit codes: 0 done; 1 refused or failed; 2 called in a wrong way; 3 the journal or its keys are damaged.'
 
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 

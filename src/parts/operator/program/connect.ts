@@ -16,6 +16,7 @@ import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
 import { State } from '../../../store/state.ts'
 import {
+  LossError,
   OperatorError,
   type IfMissing,
   type JournalRead,
@@ -98,9 +99,8 @@ export class StoreAccess implements Reached {
           timer ??= this.#noteLater()
           const answer = await requestLocal(socket, name, body, operatorName(process.env))
           if (answer.status === 200) return answer.body as Result<N>
-          const { message } = answer.body as { readonly message: string }
           // Only after 503 is it certain that nothing was done: any other answer is final.
-          if (answer.status !== 503 || tries >= BUSY_TRIES) throw new OperatorError(message)
+          if (answer.status !== 503 || tries >= BUSY_TRIES) throw refusalOf(answer.body)
           answered = tries
         } catch (error) {
           if (!isTransition(error)) throw error
@@ -153,7 +153,7 @@ export class StoreAccess implements Reached {
       operatorName(process.env),
       take
     )
-    if (status !== 200) throw new OperatorError((answer as { readonly message: string }).message)
+    if (status !== 200) throw refusalOf(answer)
   }
 
   async alone<T>(work: (lock: Lock) => Promise<T>): Promise<T> {
@@ -300,6 +300,11 @@ function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
 }
 
 /** Nothing was done: the process that had the lock ends. */
+function refusalOf(answer: unknown): OperatorError {
+  const { message, isLoss } = answer as { readonly message: string; readonly isLoss?: boolean }
+  return isLoss === true ? new LossError(message) : new OperatorError(message)
+}
+
 function isTransition(error: unknown): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
   return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))

@@ -1,18 +1,8 @@
-/**
- * The operator's program. Exit codes: 0 done; 1 refused or failed; 2 usage error; 3 the journal or
- * its keys are damaged, or something was lost.
- */
+/** The operator's program. */
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
-import { Failure, systemCode, type FailureCode } from '../../../errors.ts'
+import { systemCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'
-import {
-  LossError,
-  OperatorError,
-  UsageError,
-  type Arguments,
-  type Command,
-  type IfMissing
-} from '../../../command.ts'
+import type { Arguments, Command, IfMissing } from '../../../command.ts'
 import {
   asksForHelp,
   findCommand,
@@ -23,22 +13,14 @@ import {
   STORAGE_SETTINGS
 } from './command-line.ts'
 import { explained } from '../system-error.ts'
+import { EXIT, exitCodeOf } from '../../commands/exit-codes.ts'
 import { Terminal, visible } from '../../commands/terminal.ts'
-
-const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
-  'setting-invalid': 2,
-  'journal-damaged': 3,
-  'journal-newer': 3,
-  'key-missing': 3,
-  'key-invalid': 3,
-  'key-unknown': 3
-}
 
 export async function runProgram(words: readonly string[]): Promise<number> {
   process.stdout.on('error', error => {
     const code = systemCode(error)
     if (code !== 'EPIPE') process.stderr.write(`error: the output could not be written: ${code}\n`)
-    process.exit(1) // safe: the change is done, or a second try is refused
+    process.exit(EXIT.refused) // safe: the change is done, or a second try is refused
   })
   try {
     return await main(words)
@@ -59,22 +41,22 @@ async function main(words: readonly string[]): Promise<number> {
   const print = (text: string): void => new Terminal(process, false).pass(text)
   if (asked[0] === '--version' || asked[0] === '-V') {
     print(`${VERSION}\n`)
-    return 0
+    return EXIT.done
   }
   const [group, ...others] =
     asked[0]?.startsWith('-') === true ? [] : asked.filter(word => !word.startsWith('-'))
   const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
   if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
     print(overview(commands, group, journal))
-    return mayAskForHelp ? 0 : 2
+    return mayAskForHelp ? EXIT.done : EXIT.usage
   }
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
   if (asked !== all || asksForHelp(rest)) {
     print(helpOf(command, journal))
-    return 0
+    return EXIT.done
   }
-  return (await run(command, parse(command, rest))) ?? 0
+  return (await run(command, parse(command, rest))) ?? EXIT.done
 }
 
 async function run(command: Command, given: Arguments): Promise<number | void> {
@@ -103,13 +85,4 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
  */
 function ifMissing({ ifMissing: asked = 'refuse' }: { readonly ifMissing?: IfMissing }): IfMissing {
   return asked === 'begin' && process.env['NODE_ENV'] === 'production' ? 'refuse' : asked
-}
-
-function exitCodeOf(error: unknown): number | undefined {
-  if (error instanceof UsageError) return 2
-  if (error instanceof LossError) return 3
-  if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1
-  const isForeseen =
-    error instanceof OperatorError || systemCode(error) !== (error as Error).message
-  return isForeseen ? 1 : undefined
 }

@@ -72,7 +72,7 @@ export class Salvaging {
 
   constructor(keys: KeyFinder, noted?: string) {
     this.#keys = keys
-    this.#awaitedHead = noted === FIRST_HASH ? undefined : noted
+    this.#awaitedHead = noted
   }
 
   get head(): string {

@@ -11,6 +11,7 @@ import { event } from '../../../store/event.ts'
 import type { User } from '../../../rights/rights.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
 import { IN_MEMORY } from '../commands/check.ts'
+import { EXIT } from '../../commands/exit-codes.ts'
 import type { Ending } from '../../commands/signals.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { ofFile } from '../system-error.ts'
@@ -31,7 +32,6 @@ import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
 const MAX_NAMED = 1_000
 const MAX_SHOWN = 20
 const MAX_SHOWN_CHARACTERS = 400
-const LOST = 3
 
 interface Salvage {
   readonly files: Files
@@ -262,8 +262,8 @@ function report(
     ),
     `journal  ${target}: ${records} records, head ${head}`
   ])
-  // 0 says that nothing at all is lost.
-  return losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0 ? LOST : 0
+  const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0
+  return isLost ? EXIT.lost : EXIT.done
 }
 
 function shownLoss({ from, to, bytes, after, before }: Loss): string {

@@ -16,6 +16,7 @@ import { check, sentenceOf, type Given } from '../../../rights/validate.ts'
 import { VERSION } from '../../../version.ts'
 import { OperatorError } from '../../../command.ts'
 import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
+import { EXIT, exitCodeOf } from '../../commands/exit-codes.ts'
 import { Lines, type OperationName } from '../../commands/operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
@@ -113,10 +114,9 @@ async function answerOf(
       why instanceof Failure &&
       why.code === 'journal-failed' &&
       operated.journal instanceof FileJournal
-    return said(
-      isPassing ? 503 : 409,
-      `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`
-    )
+    const message = `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`
+    const isLoss = exitCodeOf(why) === EXIT.lost
+    return { status: isPassing ? 503 : 409, value: { message, isLoss } }
   }
 }
 

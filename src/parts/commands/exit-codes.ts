@@ -1,0 +1,38 @@
+/** What the operator's program ends with. */
+import { Failure, systemCode, type FailureCode } from '../../errors.ts'
+import { LossError, OperatorError, UsageError } from '../../command.ts'
+
+export const EXIT = { done: 0, refused: 1, usage: 2, lost: 3, tail: 4 } as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+const MEANINGS: { readonly [E in keyof typeof EXIT]: string } = {
+  done: 'done',
+  refused: 'refused or failed',
+  usage: 'called in a wrong way',
+  lost: 'the journal or its keys are damaged, or something is lost',
+  tail: 'journal verify found an unfinished write behind the last record'
+}
+
+export const EXIT_CODES: string = `Exit codes: ${Object.entries(MEANINGS)
+  .map(([name, meaning]) => `${EXIT[name as keyof typeof EXIT]} ${meaning}`)
+  .join('; ')}.`
+
+const OF_FAILURES: { readonly [C in FailureCode]?: ExitCode } = {
+  'setting-invalid': EXIT.usage,
+  'journal-damaged': EXIT.lost,
+  'journal-newer': EXIT.lost,
+  'key-missing': EXIT.lost,
+  'key-invalid': EXIT.lost,
+  'key-unknown': EXIT.lost
+}
+
+/** Undefined for an error that nobody foresaw. */
+export function exitCodeOf(error: unknown): ExitCode | undefined {
+  if (error instanceof UsageError) return EXIT.usage
+  if (error instanceof LossError) return EXIT.lost
+  if (error instanceof Failure) return OF_FAILURES[error.code] ?? EXIT.refused
+  const isForeseen =
+    error instanceof OperatorError || systemCode(error) !== (error as Error).message
+  return isForeseen ? EXIT.refused : undefined
+}
