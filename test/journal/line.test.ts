@@ -5,7 +5,9 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { keyring } from '../../src/journal/keys.ts'
-import { isChained, isLong, nonces, openLine, parseLine, sealLine, startsWrite, type Line } from '../../src/journal/line.ts'
+import {
+  isChained, isLong, nonces, openLine, parseLine, sealLine, startsWrite, type Line
+} from '../../src/journal/line.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
 import {
   commitTogether, event, journalBytes, keyName, keysOf, linesOf, makeJournal, NO_HASH, openJournal, referenceLine,

@@ -476,7 +476,8 @@ for (const [what, begins, most] of [
     const offset = 10 * BLOCK_BYTES - begins.length
     for (const filler of begins.endsWith('AAA') ? ['\0', 'x'] : ['\0']) {
       assert.equal(tornFault(begins.padEnd(most, filler), offset, 4), undefined)
-      assert.equal(tornFault(begins.padEnd(most + 1, filler), offset, 4), 'what follows is longer than its write can be')
+      assert.equal(tornFault(begins.padEnd(most + 1, filler), offset, 4),
+        'what follows is longer than its write can be')
     }
   })
 }

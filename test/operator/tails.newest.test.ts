@@ -18,10 +18,11 @@ const created = (id: number, length = 40): { readonly type: string, readonly dat
   ({ type: 'entry.created', data: { id, password: 'x'.repeat(length), sistema: 's', usuario: 'u' } })
 const ids = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i)
 
-/** A journal of 2.2 MiB, each line a write of its own; its beginning; those that end with a write of many, or a long line. */
+/** A journal of 2.2 MiB, each line a write; its beginning; those that end with a write of many lines, or a long one. */
 const MANY = bytesOf(referenceLines(SECRET, ids(1, 6_500).map(id => [created(id)])))
 const SINGLE = bytesOf(linesOf(MANY).slice(0, 200))
-const SHARED = bytesOf(referenceLines(SECRET, [...ids(1, 20).map(id => [created(id)]), ids(21, 1_000).map(id => created(id))]))
+const SHARED = bytesOf(referenceLines(SECRET,
+  [...ids(1, 20).map(id => [created(id)]), ids(21, 1_000).map(id => created(id))]))
 const LONG = bytesOf(referenceLines(SECRET, [...ids(1, 20).map(id => [created(id)]), [created(21, 1_600_000)]]))
 
 /** Its last bytes, from within a line on: `from` is a sector's beginning, at least this many before the end. */
@@ -43,7 +44,8 @@ const ROWS: readonly (readonly [what: string, bytes: Buffer, verdict: 'whole' | 
   ['zeros for the last blocks of a long line', zeros(LONG, 20 * BLOCK_BYTES), 'torn'],
   ['zeros for all blocks of a long line but its first', zeros(LONG, 3 * BLOCK_BYTES), 'torn'],
   ['zeros over 15 KiB of single writes', zeros(SINGLE, fromEnd(SINGLE, 15_000)), 'torn'],
-  ['zeros over a part of 15 KiB of single writes', zeros(SINGLE, fromEnd(SINGLE, 15_000), fromEnd(SINGLE, 2_000)), 'damage'],
+  ['zeros over a part of 15 KiB of single writes',
+    zeros(SINGLE, fromEnd(SINGLE, 15_000), fromEnd(SINGLE, 2_000)), 'damage'],
   ['zeros over more single writes than one write can be',
     zeros(MANY, fromEnd(MANY, MAX_SHORT_WRITE_BYTES + BLOCK_BYTES)), 'damage'],
   ['noise for half of the last line', noise(SINGLE, SINGLE.length - LAST / 2), 'damage'],

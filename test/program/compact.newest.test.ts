@@ -35,7 +35,7 @@ test('a compaction says what it has made, the file is small, and its archive has
     /now     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/archive-1-\d+\.jsonl\n$/))
   const [archive] = archivesIn(folder)
   assert.ok(statSync(join(folder, 'journal.jsonl')).size < statSync(join(folder, archive!)).size / 5)
-  assert.equal((await done(folder, `journal verify ${join(folder, archive!)}`)).split('\n').length, 5)
+  assert.equal((await done(folder, `journal verify ${join(folder, archive!)}`)).split('\n').length, 6)
   const shown = await done(folder, 'journal show --reveal')
   assert.equal(shown.match(/FORMER-\d+/g)!.length, 30 - 1, 'one of each entry but the purged one')
 })
@@ -104,7 +104,8 @@ test('a noted head is in the journal, or in the archive of a compaction, or nowh
     assert.equal(code, 3)
     assert.match(error, /the noted head is nowhere in this journal: .*then an archive or backup has the head/)
   }
-  await refused(folder, `journal verify --head ${'0'.repeat(64)}`, 2, /is the head of an empty journal, and proves nothing/)
+  await refused(folder, `journal verify --head ${'0'.repeat(64)}`, 2,
+    /is the head of an empty journal, and proves nothing/)
 })
 
 test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', {
