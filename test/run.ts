@@ -18,7 +18,7 @@ import { plainName, TEST, testFiles } from './support/test-names.ts'
 /** What each file took in its fastest run. */
 const COSTS = join(CACHE, 'costs.json')
 /** Folders that look at the sources as they are, or build them; `.` is `test` itself. All others run compiled. */
-const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
+const AS_WRITTEN = ['.', 'bounds', 'build', 'campaigns']
 const CORES = availableParallelism()
 /** What a file counts that only waits: programs that it starts and ends by a kill are not in what it has used. */
 const LEAST_SHARE = 1 / 4

@@ -1,5 +1,5 @@
 /**
- * Houses whose places are all taken by one kind of attackers, over TCP and TLS. The campaign (`test/slow/places.ts`)
+ * Houses whose places are all taken by one kind of attackers, over TCP and TLS. The campaign (`test/campaigns/places.ts`)
  * has larger ones.
  */
 import assert from 'node:assert/strict'

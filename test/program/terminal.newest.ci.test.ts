@@ -11,7 +11,7 @@ import { Terminal, visible } from '../../src/parts/commands/terminal.ts'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, until, type Program } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
-import { BODY_BYTES, created, makeJournal, makeJournalOf } from '../bench/journal.ts'
+import { BODY_BYTES, created, makeJournal, makeJournalOf } from '../campaigns/bench/journal.ts'
 import { NO_PYTHON } from '../support/programs.ts'
 import { straceMissing } from '../support/system.ts'
 

@@ -5,15 +5,15 @@
  * Once the new program has written what the old one does not know, the old one must refuse to read it, say why, and
  * change nothing; then the new one goes on alone.
  *
- *     node --import tsx test/compare/journals.ts OLD_DIST NEW_DIST [--count LIVES] [--seed S]
+ *     node --import tsx test/campaigns/compare/journals.ts OLD_DIST NEW_DIST [--count LIVES] [--seed S]
  *
  * `EXPECTED` has the differences that are meant. Every other one is a fault: then the exit code is 1.
  */
 import { appendFileSync, cpSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Program } from '../support/program.ts'
-import { seeded, type Random } from '../support/random.ts'
-import { freshFolder, Steps } from '../support/service.ts'
+import type { Program } from '../../support/program.ts'
+import { seeded, type Random } from '../../support/random.ts'
+import { freshFolder, Steps } from '../../support/service.ts'
 import { Build, fromCommandLine } from './programs.ts'
 import { Verdicts } from './verdicts.ts'
 

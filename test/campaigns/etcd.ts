@@ -1,5 +1,5 @@
 /**
- * A longer campaign against real etcd: `node --import tsx --test test/slow/etcd.ts`, MINUTES (default 2, for each
+ * A longer campaign against real etcd: `node --import tsx --test test/campaigns/etcd.ts`, MINUTES (default 2, for each
  * release that ETCD_NEWER names too) from the environment. Three members and three instances, one of them 10 ms away,
  * one on a way that loses answers; clients at each. Two faults at a time: members are killed, ended, stopped, cut off,
  * answers get lost, the journal's history is compacted, its key rotated; an instance is closed and another one takes

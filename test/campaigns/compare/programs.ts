@@ -1,8 +1,8 @@
 /** Two builds of the program, side by side: how each is started, stopped and given the operator's commands. */
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
-import { startProgram, type Program } from '../support/program.ts'
-import { type Scope } from '../support/service.ts'
+import { startProgram, type Program } from '../../support/program.ts'
+import { type Scope } from '../../support/service.ts'
 
 /** What a program may see: neither its seals nor its answers depend on more. */
 const ENV = { PATH: process.env['PATH'] ?? '' }

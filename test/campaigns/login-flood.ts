@@ -1,5 +1,5 @@
 /**
- * Honest logins beside a flood: `node --import tsx test/slow/login-flood.ts`, with ADDRESSES (300) that each try a
+ * Honest logins beside a flood: `node --import tsx test/campaigns/login-flood.ts`, with ADDRESSES (300) that each try a
  * login every two seconds, for SECONDS (40), and HONEST (10) users each who have and who have not shown a token from
  * their address before. SERVER names another build. Prints how many honest logins got through within five seconds,
  * and how long they took. Its figures want a machine that is otherwise quiet.

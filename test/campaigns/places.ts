@@ -1,7 +1,7 @@
 /**
  * Full houses against honest clients, for a build of the program: PLACES (172), SECONDS (12) of each attack, TLS=1,
  * PER_SECOND new connections of the attackers (as many as there are places, at most 600), ATTACKS a pattern.
- * `node --import tsx test/slow/places.ts [DIST]`
+ * `node --import tsx test/campaigns/places.ts [DIST]`
  */
 import { join } from 'node:path'
 import { DESCRIPTOR_RESERVE } from '../../src/limits.ts'

@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { JOURNAL_FILE } from '../../src/journal/folder.ts'
+import { JOURNAL_FILE } from '../../../src/journal/folder.ts'
 import { BODY_BYTES, makeJournal } from './journal.ts'
 import type { LoadReport } from './load.ts'
 import {

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Buffer } from 'node:buffer'
-import { keyring } from '../../src/journal/keys.ts'
-import type { Event } from '../../src/journal/journal.ts'
-import { FIRST_HASH, nonces, sealBatch } from '../../src/journal/line.ts'
-import { JOURNAL_FILE } from '../../src/journal/folder.ts'
-import { MAX_COMMIT_RECORDS } from '../../src/limits.ts'
-import type { EntryFields } from '../../src/entries/entry.ts'
+import { keyring } from '../../../src/journal/keys.ts'
+import type { Event } from '../../../src/journal/journal.ts'
+import { FIRST_HASH, nonces, sealBatch } from '../../../src/journal/line.ts'
+import { JOURNAL_FILE } from '../../../src/journal/folder.ts'
+import { MAX_COMMIT_RECORDS } from '../../../src/limits.ts'
+import type { EntryFields } from '../../../src/entries/entry.ts'
 
 /** The size of a body, as JSON, where nothing else is asked for. */
 export const BODY_BYTES = 120

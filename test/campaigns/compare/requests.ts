@@ -1,9 +1,9 @@
 /** What is sent to both programs: tables, and generators from a seed. */
 import { Buffer } from 'node:buffer'
-import { accepted, connectRequest, garbage, getOne, head, host, refused } from '../support/framings.ts'
-import { mutate } from '../support/mutations.ts'
-import type { Random } from '../support/random.ts'
-import { chunk, chunked, message } from '../support/raw.ts'
+import { accepted, connectRequest, garbage, getOne, head, host, refused } from '../../support/framings.ts'
+import { mutate } from '../../support/mutations.ts'
+import type { Random } from '../../support/random.ts'
+import { chunk, chunked, message } from '../../support/raw.ts'
 
 /**
  * What goes over one connection. `{{tag 3}}`, `{{old 3}}` and `{{token}}` in a head stand for what a program itself has

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { disk } from '../../src/journal/files.ts'
+import { disk } from '../../../src/journal/files.ts'
 import { chainOf, created } from './journal.ts'
 
 /** The answers by method: header names and values in turn, and the body in base64. */

@@ -1,6 +1,6 @@
 /**
  * Tries the package where others would embed it: frameworks, bundlers, other runtimes, TypeScript versions. Not a part
- * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a
+ * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/campaigns/hosts.ts`, after a
  * build, prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails.
  * Names as arguments run these rows alone, and write nothing.
  */
@@ -271,7 +271,7 @@ const ROWS: { readonly [name: string]: () => void } = {
 let failed = 0
 const lines = [
   `Tried on ${new Date().toISOString().slice(0,
-    10)} with Node ${process.version} on ${process.platform} by \`test/embedding/hosts.ts\`.`,
+    10)} with Node ${process.version} on ${process.platform} by \`test/campaigns/hosts.ts\`.`,
   '', '| host | versions | result |', '| --- | --- | --- |'
 ]
 console.log(lines.join('\n'))
@@ -289,7 +289,7 @@ for (const [name, row] of Object.entries(ROWS)) {
   lines.push(`| ${name} | ${[...versions].join(', ')} | ${result} |`)
   console.log(lines.at(-1))
 }
-if (process.argv.length === 2) writeFileSync(join(ROOT, 'test/embedding/hosts.md'),
+if (process.argv.length === 2) writeFileSync(join(ROOT, 'test/campaigns/hosts.md'),
   `# Where the package was embedded\n\n${lines.join('\n')}\n`)
 rmSync(place, { recursive: true, force: true })
 process.exitCode = failed === 0 ? 0 : 1

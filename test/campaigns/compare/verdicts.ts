@@ -1,7 +1,7 @@
 /** What a comparison of two builds ends with: how much was compared, what is meant, with its reason, and faults. */
 import { readFileSync } from 'node:fs'
 
-const CHANGELOG = new URL('../../CHANGELOG.md', import.meta.url)
+const CHANGELOG = new URL('../../../CHANGELOG.md', import.meta.url)
 const flowing = (text: string): string => text.replace(/\s+/g, ' ')
 
 export class Verdicts {

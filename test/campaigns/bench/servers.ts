@@ -67,7 +67,7 @@ async function serve(args: readonly string[], core: number | undefined): Promise
 /** Starts the program as it is shipped on a data folder, without the rate limit. */
 export function serveProgram(folder: string, cores: Cores): Promise<Served> {
   const flags = ['--port=0', '--rate-limit=0', `--data=${folder}`]
-  return serve([pathOf('../../dist/server.js'), ...flags], cores.server)
+  return serve([pathOf('../../../dist/server.js'), ...flags], cores.server)
 }
 
 /** Starts bare `node:http` with answers, for which it makes that file; `journal`: it writes bodies to this new one. */

@@ -4,7 +4,7 @@
  * every other one is a fault, told by kinds with one example each: then the exit code is 1. What comes by chance is
  * replaced before: `Date`, tags, tokens, ids of failures, times; but a tag must mean the same bytes, and a token work.
  *
- *     node --import tsx test/compare/wire.ts OLD_DIST NEW_DIST [--count N] [--seed S] [--only NAME] [--every N]
+ *     node --import tsx test/campaigns/compare/wire.ts OLD_DIST NEW_DIST [--count N] [--seed S] [--only NAME] [--every N]
  *
  * `--every 5` takes each fifth row of the tables.
  */
@@ -15,11 +15,11 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
-import { certificateFiles } from '../support/certificate.ts'
-import { type Program } from '../support/program.ts'
-import { seeded } from '../support/random.ts'
-import { message, parseAnswer, type RawAnswer } from '../support/raw.ts'
-import { freshFolder, Steps } from '../support/service.ts'
+import { certificateFiles } from '../../support/certificate.ts'
+import { type Program } from '../../support/program.ts'
+import { seeded } from '../../support/random.ts'
+import { message, parseAnswer, type RawAnswer } from '../../support/raw.ts'
+import { freshFolder, Steps } from '../../support/service.ts'
 import { Build, fromCommandLine } from './programs.ts'
 import { judge, MEANT, type Shown } from './meant.ts'
 import { script, tables, type Script, type Sort } from './requests.ts'
