@@ -1,5 +1,6 @@
 /**
- * A busy service for some minutes: `node --import tsx test/campaigns/soak.ts`, MINUTES (default 3) from the environment. The
+ * A busy service for some minutes: `node --import tsx test/campaigns/soak.ts`, MINUTES (default 3) from the
+ * environment. The
  * program as it is shipped (`npm run build` first) is killed and stopped in turn under changes, and what was
  * acknowledged is looked for after each restart. Prints a line a slice; fails when something was lost, or when memory,
  * descriptors or latency grow beyond the bounds below. Its figures want a machine that is otherwise quiet.

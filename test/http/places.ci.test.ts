@@ -1,6 +1,6 @@
 /**
- * Houses whose places are all taken by one kind of attackers, over TCP and TLS. The campaign (`test/campaigns/places.ts`)
- * has larger ones.
+ * Houses whose places are all taken by one kind of attackers, over TCP and TLS. The campaign
+ * (`test/campaigns/places.ts`) has larger ones.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

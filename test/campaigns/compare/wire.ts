@@ -4,7 +4,8 @@
  * every other one is a fault, told by kinds with one example each: then the exit code is 1. What comes by chance is
  * replaced before: `Date`, tags, tokens, ids of failures, times; but a tag must mean the same bytes, and a token work.
  *
- *     node --import tsx test/campaigns/compare/wire.ts OLD_DIST NEW_DIST [--count N] [--seed S] [--only NAME] [--every N]
+ *     node --import tsx test/campaigns/compare/wire.ts OLD_DIST NEW_DIST
+ *         [--count N] [--seed S] [--only NAME] [--every N]
  *
  * `--every 5` takes each fifth row of the tables.
  */
