@@ -152,6 +152,8 @@ export const READ_CHUNK_BYTES: number = 256 * 1024
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
 /** A change costs the next list one page, and a copy of the others. */
 export const LIST_PAGE_ENTRIES: number = 64
+/** About 2 MB; above, all are dropped. */
+export const MAX_KEPT_TAGS: number = 16_384
 
 /** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024

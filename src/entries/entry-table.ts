@@ -1,6 +1,7 @@
 /** The entries in memory, each once, as the served JSON text. */
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { MAX_KEPT_TAGS } from '../limits.ts'
 import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
 import { GroupNames } from '../rights/groups.ts'
 import { PagedList, pageOf, type Pages } from './paged-list.ts'
@@ -41,6 +42,8 @@ export class Entries implements EntryTable, Pages {
   readonly #groups: number[] = [0]
   readonly #names: GroupNames
   readonly #pages: Page[] = []
+  /** Of entries that were read, since a hash is a good part of what a get costs. */
+  readonly #tags = new Map<number, string>()
   readonly #list = new PagedList(this, id => (this.isActive(id) ? this.#texts[id] : undefined))
   readonly #listOf = keptByGroups(
     groups =>
@@ -139,12 +142,18 @@ export class Entries implements EntryTable, Pages {
     this.#deleted += change
     page.changes++
     this.#texts[id] = text
+    this.#tags.delete(id)
   }
 
   /** For `ETag`; undefined for an unknown id. */
   tag(id: number): string | undefined {
     const text = this.#texts[id]
-    return text === undefined ? undefined : this.#tagOf(text, this.#beside.get(id) ?? '')
+    const kept = this.#tags.get(id)
+    if (text === undefined || kept !== undefined) return kept
+    if (this.#tags.size >= MAX_KEPT_TAGS) this.#tags.clear()
+    const tag = this.#tagOf(text, this.#beside.get(id) ?? '')
+    this.#tags.set(id, tag)
+    return tag
   }
 
   /** Of an entry that may not be in the table yet. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
+import { LIST_PAGE_ENTRIES, MAX_KEPT_TAGS } from '../../src/limits.ts'
 import { entryText, openFieldsOf, type Entry } from '../../src/entries/entry.ts'
 import { Entries } from '../../src/entries/entry-table.ts'
 import { PagedList } from '../../src/entries/paged-list.ts'
@@ -31,6 +31,21 @@ test('a change makes its own page of a list again and no other', () => {
   const users = Array<string>(4 * LIST_PAGE_ENTRIES).fill('u')
   assert.deepEqual(usersIn(before), users, 'a list that was given does not change')
   assert.deepEqual(usersIn(after), users.with(LIST_PAGE_ENTRIES, 'x'))
+})
+
+test('an entry\'s tag is that of what it is now, however often it was asked for before', () => {
+  const table = new Entries()
+  const otp = 'JBSWY3DPEHPK3PXP'
+  for (const now of [entry(1, 'p'), entry(1, 'q'), { ...entry(1, 'q'), otp }, entry(1, 'q', 0), entry(1, 'q')]) {
+    const before = table.tag(1)
+    table.set(now)
+    assert.deepEqual([table.tag(1), table.tag(1)], [table.tagOf(now), table.tagOf(now)])
+    assert.notEqual(table.tag(1), before)
+  }
+  table.delete(1)
+  assert.equal(table.tag(1), undefined)
+  for (let id = 2; id <= MAX_KEPT_TAGS + 3; id++) table.set(entry(id, 'p'))
+  for (let id = 2; id <= MAX_KEPT_TAGS + 3; id++) assert.equal(table.tag(id), table.tagOf(entry(id, 'p')))
 })
 
 test('a list may leave entries out, whole pages of them, or all', () => {
