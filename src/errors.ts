@@ -6,7 +6,7 @@ const SENTENCES = {
   'key-missing': 'the key file of the journal does not exist',
   'key-invalid': 'the key file is not valid',
   'key-unwritable': 'the key file cannot be changed',
-  'key-unknown': 'the key file lacks a key of the journal',
+  'key-unknown': 'a key of the journal is missing',
   'journal-damaged': 'the journal is damaged',
   'journal-newer': 'the journal was written by a newer version',
   'journal-closed': 'the journal is closed',

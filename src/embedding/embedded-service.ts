@@ -205,6 +205,12 @@ function embedded(
     if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
     await store.journal.catchUp?.()
   }
+  let isVersionKnown = false
+  const warnOfVersion = (): void => {
+    if (isVersionKnown) return
+    isVersionKnown = true
+    log.warn('handle was given a request of HTTP/2, and refuses it: it takes HTTP/1.1 of node:http')
+  }
   const { abilities } = settings
   const accounts = new Accounts(store, { abilities: abilities.values() })
   return {
@@ -219,6 +225,7 @@ function embedded(
         log.warn('handle was given a request whose answer has begun; nothing was done')
         return
       }
+      if (request.httpVersionMajor !== 1) warnOfVersion()
       const whole = wholeTarget(prefix, request)
       const target = whole === '*' ? whole : below(prefix, whole) // `OPTIONS *` is about the whole server
       const answer = (reply: Reply): void => respond(response, reply, [], pipeline.isStopping())

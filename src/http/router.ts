@@ -117,13 +117,13 @@ export class Router {
       const start = path.lastIndexOf('/') + 1
       if (start === path.length) return undefined
       methods = this.#beforeId.get(path.slice(0, start))
-      if (methods !== undefined) id = idInPath(path.slice(start))
+      if (methods !== undefined) id = idIn(path.slice(start))
       else {
         const before = path.lastIndexOf('/', start - 2) + 1
         methods = this.#beforeVersion.get(path.slice(0, before))
         if (methods === undefined) return undefined
-        id = idInPath(path.slice(before, start - 1))
-        version = idInPath(path.slice(start))
+        id = idIn(path.slice(before, start - 1))
+        version = idIn(path.slice(start))
       }
     }
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
@@ -134,15 +134,5 @@ export class Router {
       allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'],
       isNeverShared
     }
-  }
-}
-
-/** Percent-decoded (RFC 3986 §2.1) and canonical; otherwise 0. */
-function idInPath(segment: string): number {
-  try {
-    const text = segment.includes('%') ? decodeURIComponent(segment) : segment
-    return idIn(text)
-  } catch {
-    return 0
   }
 }

@@ -244,7 +244,7 @@ function openRecord(
   const { seq, time, type, by, key: name } = line
   const key = keys.find(name)
   if (key === undefined) {
-    const has = keys.names === undefined ? '' : `; the key file has ${keys.names.join(', ')}`
+    const has = keys.names === undefined ? '' : `; the keys there are ${keys.names.join(', ')}`
     throw new Failure('key-unknown', `${path}, line ${seq} needs key ${name}${has}`)
   }
   return { seq, time, type, by, data: openLine(line, previousHash, key) }

@@ -272,11 +272,13 @@ test('an unknown path: 404', async t => {
   }
 })
 
-test('a query is not looked at, and an id may be percent-encoded: it is the same path (RFC 3986 §6.2.2.2)', async t => {
+test('a query is not looked at, and an id that is percent-encoded is none', async t => {
   const { call } = await withEntries(t, 12)
   assertAnswer(await call('GET', '/api/getPassword/1?id=2'), 200, got(entry(1)))
-  assertAnswer(await call('GET', '/api/getPassword/%31'), 200, got(entry(1)))
-  assertAnswer(await call('GET', '/api/getPassword/1%32?'), 200, got(entry(12)))
+  assertAnswer(await call('GET', '/api/getPassword/12?'), 200, got(entry(12)))
+  for (const id of ['%31', '1%32', '%31?']) {
+    assertAnswer(await call('GET', `/api/getPassword/${id}`), 404, UNKNOWN, id)
+  }
   assertAnswer(await call('POST', '/api/deletePassword/2?/3'), 200, DELETED)
 })
 

@@ -1,7 +1,9 @@
 /** The service in somebody else's process, by what `index.ts` exports and nothing else. */
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { createServer as createTlsServer, get } from 'node:https'
 import { pipeline, Writable } from 'node:stream'
 import { createGzip } from 'node:zlib'
@@ -758,4 +760,22 @@ test('an answer that middleware has given meanwhile arrives whole, whatever beco
     assert.equal((await service.listPassword()).length, n)
   }
   assert.deepEqual(warnings.filter(line => /failed/.test(line)), [])
+})
+
+test('requests of node:http2 are refused, and the log says why, once', async t => {
+  const warnings: string[] = []
+  const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
+  const server = createHttp2Server((request, response) => service.handle(request as never, response as never))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  atEnd(t, () => { client.destroy(); server.close() })
+  for (let n = 0; n < 2; n++) {
+    const stream = client.request({ ':path': '/api/listPassword' })
+    const [headers] = await once(stream, 'response') as [{ ':status': number }]
+    stream.resume()
+    assert.equal(headers[':status'], 400)
+  }
+  assert.deepEqual(warnings.slice(1), [
+    'handle was given a request of HTTP/2, and refuses it: it takes HTTP/1.1 of node:http'
+  ])
 })

@@ -95,7 +95,7 @@ async function tryOne(
     assert.ok(error instanceof Failure, String(error))
     if (bytes.length === 0 && error.code === 'journal-missing') return [error.code]
     assert.ok(error.code === 'key-unknown' || error.code === 'journal-damaged', error.message)
-    const says = error.code === 'key-unknown' ? /, line \d+ needs key [0-9a-f]{8}(; the key file has [0-9a-f, ]+)?$/
+    const says = error.code === 'key-unknown' ? /, line \d+ needs key [0-9a-f]{8}(; the keys there are [0-9a-f, ]+)?$/
       : /, line \d+ at byte \d+: .+$/
     assert.match(error.message, says)
     assert.deepEqual(snapshot(folder), before, 'a refusal changes nothing')

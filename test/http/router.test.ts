@@ -33,7 +33,7 @@ test('a path is found by its method, a whole path before an id; HEAD where GET i
 test('a number behind an id is a version', () => {
   const router = routerOf(['GET', '/goods/{id}'], ['GET', '/old/{id}/{version}'])
   const rows: readonly (readonly [path: string, found: unknown])[] = [
-    ['/old/7/3', [7, 3]], ['/old/x/3', [0, 3]], ['/old/7/x', [7, 0]], ['/old/7/%33', [7, 3]], ['/old/7/', undefined],
+    ['/old/7/3', [7, 3]], ['/old/x/3', [0, 3]], ['/old/7/x', [7, 0]], ['/old/7/%33', [7, 0]], ['/old/7/', undefined],
     ['/old/7', undefined], ['/old//3', [0, 3]], ['/old/1/7/3', undefined], ['/7/3', undefined]
   ]
   for (const [path, wanted] of rows) {
@@ -58,9 +58,9 @@ test('a path that is no pattern, or only the beginning of a pattern, is not foun
   for (const path of paths) assert.equal(found(shop, 'GET', path), undefined, path)
 })
 
-test('an id is a positive integer in its canonical form, percent-decoded once; anything else is none', () => {
+test('an id is a positive integer in its plain form; anything else, percent-encoded too, is none', () => {
   const given = {
-    1: 1, 999999999999999: 999_999_999_999_999, '%31': 1, '%31%30': 10, 1000000000000000: 0, '0': 0, '01': 0, '-1': 0,
+    1: 1, 999999999999999: 999_999_999_999_999, '%31': 0, '%31%30': 0, 1000000000000000: 0, '0': 0, '01': 0, '-1': 0,
     '+1': 0, '1.0': 0, '1e3': 0, '0x1': 0, '1%20': 0, '%2531': 0, '%D9%A1': 0, '%': 0, '%1': 0, '%ZZ': 0, '%e9': 0,
     '%ed%a0%80': 0, '1%': 0, '%00': 0, '{id}': 0
   }

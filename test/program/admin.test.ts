@@ -702,7 +702,7 @@ for (const [what, code, says, spoil] of [
     folder => rmSync(join(folder, 'journal.key'))],
   ['a key file that holds no key', 3, 'the key file is not valid: .*journal.key, line 1',
     folder => writeFileSync(join(folder, 'journal.key'), 'key\n')],
-  ['a key that is another one', 3, 'the key file lacks a key of the journal: .*, line 1 needs key',
+  ['a key that is another one', 3, 'a key of the journal is missing: .*, line 1 needs key',
     folder => writeFileSync(join(folder, 'journal.key'), `${'ab'.repeat(32)}\n`)],
   ['a damaged journal', 3, 'the journal is damaged: .*, line 1 at byte 0',
     folder => writeFileSync(join(folder, 'journal.jsonl'), 'no line\n')],

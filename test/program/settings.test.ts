@@ -102,9 +102,9 @@ const CASES: { readonly [N in Name]: Case } = {
   metrics: ['local', 'off', 'off', 'public', ['on', 'Public', 'none']],
   page: [true, 'off', false, 'on', NOT_SWITCHES],
   extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
-  proxyLoginHeader: [undefined, 'Remote-Email', 'Remote-Email', 'X-Auth-Request-Email', [
+  proxyLoginHeader: [undefined, 'X-Forwarded-Email', 'X-Forwarded-Email', 'X-Auth-Request-Email', [
     'X_Auth_Email', 'Email', 'X-Auth Email', 'X-Auth-Émail', 'X-Proxy-Login-Secret', 'X-Forwarded-For',
-    'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
+    'X-Forwarded-User', 'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
   ]],
   proxyLoginSecretFile: [undefined, 'secret', 'secret', 'other.secret']
 }
@@ -330,7 +330,7 @@ describe('the program', { concurrency: 2 }, () => {
     [{ 'rate-limit': '0' }, [/^the rate limit is off$/]],
     [{ journal: 'memory' }, [/^JOURNAL=memory keeps nothing beyond this process$/]],
     [{ host: '0.0.0.0' }, [/^0\.0\.0\.0 is reachable .* asks for no password/, /^0\.0\.0\.0 .* TLS_CERT/]],
-    [{ host: '0.0.0.0', auth: 'bearer' }, [/^nobody can log in yet: node dist\/admin\.js user add/,
+    [{ host: '0.0.0.0', auth: 'bearer' }, [/^nobody can log in yet: the operator’s command user add EMAIL/,
       /^0\.0\.0\.0 is reachable .* TLS_CERT/]],
     [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, [/^nobody can log in yet/]],
     [{ 'trust-proxy': '10.0.0.1' }, [/^whoever reaches the proxy can read and change every entry: AUTH=bearer/]]

@@ -96,6 +96,14 @@ export function answersOf(document: Fields): { operation: string, status: number
         ({ operation: operationId, status: Number(status), name, body: value })))))
 }
 
+/** Answers are open, for fields of later versions; those of this version are all described. */
+function closed(schema: any): any {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closed(one)]))
+  return 'properties' in schema && schema.type === 'object' ? { additionalProperties: false, ...inner } : inner
+}
+
 /** What is wrong with an answer to an operation: its status, a header field, its type or its body. */
 export function faultOfAnswer(document: Fields, operation: string, answer: RawAnswer): string | undefined {
   const { responses } = operationOf(document, operation).operation as { responses: Fields }
@@ -117,5 +125,6 @@ export function faultOfAnswer(document: Fields, operation: string, answer: RawAn
   const type = answer.headers['content-type'] ?? ''
   const media = Object.entries<Fields>(response['content']).find(([one]) => type.startsWith(one))?.[1]
   if (media === undefined) return `the type ${type} is not described`
-  return faultOf(media['schema'], type.startsWith('application/json') ? answer.json : answer.text, 'the body')
+  const schema = operation === 'openapi' ? media['schema'] : closed(media['schema']) // that one names but its version
+  return faultOf(schema, type.startsWith('application/json') ? answer.json : answer.text, 'the body')
 }

@@ -23,10 +23,8 @@ const form = (properties: object): Schema => ({
   properties,
   required: Object.keys(properties)
 })
-const closed = (properties: object): Schema => ({
-  ...form(properties),
-  additionalProperties: false
-})
+/** Of a request: the service ignores what it does not know. Answers may get more fields. */
+const closed = (schema: Schema): Schema => ({ ...schema, additionalProperties: false })
 const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
@@ -45,16 +43,16 @@ const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 /** Examples with a schema's fields refer to it, but for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
   Entry: {
-    ...closed({
+    ...form({
       id,
       ...STRINGS,
       status: { enum: [0, 1], description: '1 is active, 0 is deleted.' }
     }),
     required: ['id', ...required, 'status']
   },
-  EntryFields: { ...form(GIVEN), required },
-  EntryChanges: { type: 'object', properties: GIVEN },
-  InvalidData: closed({
+  EntryFields: closed({ ...form(GIVEN), required }),
+  EntryChanges: closed({ type: 'object', properties: GIVEN }),
+  InvalidData: form({
     message: { const: TEXTS.invalid },
     errors: {
       type: 'object',
@@ -64,9 +62,9 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
     },
     status: { const: 400 }
   }),
-  Message: closed({ message: { type: 'string' }, status: { type: 'integer' } }),
+  Message: form({ message: { type: 'string' }, status: { type: 'integer' } }),
   User: {
-    ...closed({
+    ...form({
       id,
       email,
       name: text,
@@ -159,7 +157,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'session',
     summary: 'Log in',
     description: 'Issues a token for an e-mail address and its password.',
-    body: {
+    body: closed({
       ...form({ email, password: { ...text, maxLength: 1024 } }),
       properties: {
         email,
@@ -170,7 +168,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
           description: 'Of the second factor, if the user has one.'
         }
       }
-    },
+    }),
     bodies: { loggedIn: LOGIN, invalidCredentials: { ...LOGIN, password: 'wrong' } },
     answers: {
       loggedIn: jsonReply(200, {
@@ -194,7 +192,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
       })
     },
     schemas: {
-      loggedIn: closed({
+      loggedIn: form({
         token: text,
         user: ref('User'),
         status: { const: 200 },
@@ -215,10 +213,12 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'session',
     summary: 'Change the password of the user whose token it is',
     description: 'With a token of a login. All tokens of the user end.',
-    body: form({
-      password: { ...text, maxLength: 1024 },
-      newPassword: { ...text, maxLength: 1024 }
-    }),
+    body: closed(
+      form({
+        password: { ...text, maxLength: 1024 },
+        newPassword: { ...text, maxLength: 1024 }
+      })
+    ),
     bodies: { changed: { password: LOGIN.password, newPassword: 'battery staple horse correct' } },
     answers: {
       forbidden: FORBIDDEN,
@@ -238,10 +238,10 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
       forbidden: FORBIDDEN
     },
     schemas: {
-      sessions: closed({
+      sessions: form({
         sessions: {
           type: 'array',
-          items: closed({
+          items: form({
             id: text,
             name: text,
             issued: text,
@@ -257,7 +257,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     summary: 'End tokens of the user whose token it is',
     description:
       'With a token of a login. `session` is an id of `ownSessions`, or `others`: all logins but this one.',
-    body: form({ session: text }),
+    body: closed(form({ session: text })),
     bodies: { ended: { session: 'others' }, unknownSession: { session: 'none' } },
     answers: {
       ended: SESSIONS_ENDED,

@@ -248,7 +248,7 @@ function schemaOf(examples: readonly unknown[]): Schema {
       return [field, field === 'message' ? { enum: [...new Set(values)] } : schemaOf(values)]
     })
   )
-  return { type: 'object', required: fields, properties, additionalProperties: false }
+  return { type: 'object', required: fields, properties }
 }
 
 function hasShape({ properties, required = [] }: Schema, fields: readonly string[]): boolean {

@@ -19,12 +19,12 @@ export const operator: Part = {
     ) {
       const how =
         journal.location().endpoints === undefined
-          ? 'node dist/admin.js journal compact'
+          ? 'the operator’s command journal compact'
           : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
     if (accounts?.users().length === 0)
-      log.warn('nobody can log in yet: node dist/admin.js user add EMAIL')
+      log.warn('nobody can log in yet: the operator’s command user add EMAIL adds somebody')
     const { serveOperations } = await import('./socket/local-server.ts')
     const { rescueAtStop } = await import('./rewriting/rescue.ts')
     const warn = (line: string): void => log.warn(line)

@@ -108,7 +108,6 @@ const HISTORY: RouteDescription = {
         items: {
           type: 'object',
           required: ['version', 'time', 'change', 'by'],
-          additionalProperties: false,
           properties: {
             version: { type: 'integer', minimum: 1 },
             time: TEXT,
@@ -116,7 +115,6 @@ const HISTORY: RouteDescription = {
             fields: { type: 'array', items: { enum: ENTRY_FIELDS } },
             values: {
               type: 'object',
-              additionalProperties: false,
               properties: Object.fromEntries(OPEN_FIELDS.map(field => [field, TEXT]))
             },
             by: { type: ['string', 'null'] }

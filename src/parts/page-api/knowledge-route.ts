@@ -64,14 +64,12 @@ const KNOWS: RouteDescription = {
     knows: {
       type: 'object',
       required: ['knows', 'status'],
-      additionalProperties: false,
       properties: {
         knows: {
           type: 'array',
           items: {
             type: 'object',
             required: ['how'],
-            additionalProperties: false,
             properties: {
               user: object({ id: { type: 'integer', minimum: 1 }, email: TEXT, name: TEXT }),
               removed: { const: true },

@@ -74,7 +74,6 @@ const LIST: RouteDescription = {
       items: {
         type: 'object',
         required: ['id', 'sistema', 'usuario', 'status'],
-        additionalProperties: false,
         properties: {
           id: { type: 'integer', minimum: 1 },
           ...OPEN,

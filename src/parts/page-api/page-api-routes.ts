@@ -148,7 +148,6 @@ const DELETED_SCHEMA = object({
     items: {
       type: 'object',
       required: ['id', 'sistema', 'usuario', 'status'],
-      additionalProperties: false,
       properties: {
         id: { type: 'integer', minimum: 1 },
         ...OPEN,

@@ -144,7 +144,8 @@ function operationsOf(routes: readonly Route[]): object {
 function unusable(why: string, cause?: unknown): Failure {
   return new Failure(
     'page-unusable',
-    `${why}; PAGE=off, or the option page: false, serves without it`,
+    `${why}; a bundle in one ES module needs a copy of the folder dist/parts/page/browser beside it; ` +
+      'PAGE=off, or the option page: false, serves without it',
     { cause }
   )
 }

@@ -63,11 +63,13 @@ function lacking({ auth, tokenTtlMinutes }: Partial<CoreSettings>): string[] {
   ]
 }
 
-/** A name that every proxy passes on, and that means nothing else. */
+/** A name that every proxy passes on, and that means nothing else to this service. */
 function parseHeader(text: string): string {
   const name = text.toLowerCase()
   const isTaken =
-    name === SECRET_HEADER || isReadField(name) || /^(sec-|proxy-|content-|x-forwarded-)/.test(name)
+    name === SECRET_HEADER ||
+    isReadField(name) ||
+    /^(sec-|proxy-|content-|x-forwarded-(?!email$))/.test(name)
   const isName = /^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(name) && name.length <= 64
   return isName && !isTaken
     ? text

@@ -180,7 +180,6 @@ const DESCRIPTION: RouteDescription = {
     loggedIn: {
       type: 'object',
       required: Object.keys(LOGGED_IN),
-      additionalProperties: false,
       properties: {
         token: { type: 'string' },
         user: { $ref: '#/components/schemas/User' },

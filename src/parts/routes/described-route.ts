@@ -27,12 +27,11 @@ export const EXAMPLE = Object.fromEntries(
   REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])
 ) as { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
 
-/** All properties, and no others. */
+/** With all of these properties; an answer may get more in a later version. */
 export function object(properties: { readonly [name: string]: Schema }): Schema {
   return {
     type: 'object',
     required: Object.keys(properties),
-    additionalProperties: false,
     properties
   }
 }
