@@ -207,7 +207,8 @@ test('PAGE=off: there is no page', async t => {
 test('a page that is not there whole is refused, and what serves without it is named', () => {
   const list = (): never => { throw Object.assign(new Error(), { code: 'ENOENT' }) }
   assert.throws(() => pageRoutes({ ...disk, list }, () => [], () => true), {
-    code: 'page-unusable', message: /ENOENT; a bundle .* browser beside it; PAGE=off, or the option page: false, serves without it$/
+    code: 'page-unusable',
+    message: /ENOENT; a bundle .*browser beside it; PAGE=off, or the option page: false, serves without it$/
   })
 })
 

@@ -104,7 +104,8 @@ const CASES: { readonly [N in Name]: Case } = {
   extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
   proxyLoginHeader: [undefined, 'X-Forwarded-Email', 'X-Forwarded-Email', 'X-Auth-Request-Email', [
     'X_Auth_Email', 'Email', 'X-Auth Email', 'X-Auth-Émail', 'X-Proxy-Login-Secret', 'X-Forwarded-For',
-    'X-Forwarded-User', 'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
+    'X-Forwarded-User',
+    'Sec-Fetch-Site', 'X-Real-IP', 'Proxy-Authorization', '-', 'X-', '-X', 'X--Y', `X-${'y'.repeat(63)}`
   ]],
   proxyLoginSecretFile: [undefined, 'secret', 'secret', 'other.secret']
 }
