@@ -19,6 +19,15 @@ export type Abilities = readonly string[] | undefined
 /** What is given for groups: null for all; undefined for all, too, or for no change. */
 export type GivenGroups = readonly string[] | null | undefined
 
+/** A null password: the user can log in by a trusted proxy alone. */
+export interface NewUser {
+  readonly email: string
+  readonly name: string | undefined
+  readonly abilities: Abilities
+  readonly groups: GivenGroups
+  readonly password: string | null
+}
+
 export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
 const PASSWORD_SHAPE: ShapeOf<{ email: string; password: string }> = {
   email,

@@ -8,10 +8,11 @@ import {
   CHANGE_SHAPE,
   TOKEN_SHAPE,
   type Abilities,
-  type GivenGroups
+  type GivenGroups,
+  type NewUser
 } from './account-shapes.ts'
 import { event } from '../store/event.ts'
-import { GroupNames } from '../rights/groups.ts'
+import { GroupNames, spelledIn } from '../rights/groups.ts'
 import {
   beyondBound,
   groupsIn,
@@ -127,23 +128,33 @@ export class Accounts {
     groups?: GivenGroups,
     isMade: boolean = false
   ): Promise<ListedUser | undefined> {
-    const given = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
-    this.#assertKnown(given.abilities)
-    const passwordHash = password === null ? undefined : await this.#hash(email, password)
-    return this.#store.commitAlone<ListedUser | undefined>(() => {
-      if (this.#state.userOf(email) !== undefined) return [[], undefined]
-      const id = this.#state.users.size + 1
-      const user = {
-        id,
+    return (await this.addUsers([{ email, name, abilities, groups, password }], isMade))[0]
+  }
+
+  /** All in one write. Gives none if one of the addresses is taken. */
+  async addUsers(wanted: readonly NewUser[], isMade: boolean): Promise<readonly ListedUser[]> {
+    const users: (Omit<NewUser, 'password'> & { passwordHash: string | undefined })[] = []
+    for (const { password, ...one } of wanted) {
+      const given = shaped(CHANGE_SHAPE, one)
+      this.assertKnown(given.abilities)
+      const passwordHash = password === null ? undefined : await this.#hash(one.email, password)
+      users.push({ ...given, passwordHash })
+    }
+    return this.#store.commitAlone<readonly ListedUser[]>(() => {
+      if (users.some(({ email }) => this.#state.userOf(email) !== undefined)) return [[], []]
+      const names = new GroupNames(this.#state.names)
+      const made = users.map(({ email, name, abilities, groups, passwordHash }, i) => ({
+        id: this.#state.users.size + 1 + i,
         email: addressOf(email),
-        name: given.name ?? email,
-        abilities: given.abilities ?? [],
-        ...groupsIn(this.#spelled(given.groups) ?? undefined)
-      }
-      return [
-        [event('user.added', null, { ...user, ...loginBy(passwordHash, isMade) })],
-        listed({ ...user, passwordHash })
-      ]
+        name: name ?? email,
+        abilities: abilities ?? [],
+        ...groupsIn(spelledIn(names, groups) ?? undefined),
+        passwordHash
+      }))
+      const events = made.map(({ passwordHash, ...user }) =>
+        event('user.added', null, { ...user, ...loginBy(passwordHash, isMade) })
+      )
+      return [events, made.map(listed)]
     })
   }
 
@@ -186,7 +197,7 @@ export class Accounts {
     groups?: GivenGroups
   ): Promise<boolean> {
     const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
-    this.#assertKnown(changes.abilities)
+    this.assertKnown(changes.abilities)
     return this.#record(byAddress(email), ({ id }) =>
       event('user.changed', null, { id, ...changes, groups: this.#spelled(changes.groups) })
     )
@@ -224,7 +235,7 @@ export class Accounts {
     groups?: GivenGroups
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
-    this.#assertKnown(given.abilities)
+    this.assertKnown(given.abilities)
     const issued = await this.#issue(byAddress(email), given, given.ttlMinutes, null)
     if (issued === undefined) return undefined
     const { id, email: address, name: shown } = issued.user
@@ -341,7 +352,7 @@ export class Accounts {
     return ownSessions(this.#state, by, this.#wallMs())
   }
 
-  #assertKnown(wanted: readonly string[] = []): void {
+  assertKnown(wanted: readonly string[] = []): void {
     const known = this.#abilities
     if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one)))
       return
@@ -351,12 +362,8 @@ export class Accounts {
     )
   }
 
-  /** The first spelling that the journal has stands; a name given twice counts once. */
   #spelled<G extends GivenGroups>(groups: G): G | readonly string[] {
-    if (!groups) return groups
-    const names = new GroupNames(this.#state.names)
-    const numbers = new Set(groups.map(given => names.numberOf(names.spelled(given))))
-    return [...numbers].map(number => names.nameOf(number)!)
+    return spelledIn(new GroupNames(this.#state.names), groups)
   }
 
   async #hash(email: string, password: string): Promise<string> {

@@ -62,3 +62,13 @@ export class GroupNames {
     return this.#before?.spellingOf(key) ?? this.#spellings.get(key)
   }
 }
+
+/** The first spelling stands, of the journal or of `names`; a name given twice counts once. */
+export function spelledIn<G extends readonly string[] | null | undefined>(
+  names: GroupNames,
+  groups: G
+): G | readonly string[] {
+  if (!groups) return groups
+  const numbers = new Set(groups.map(given => names.numberOf(names.spelled(given))))
+  return [...numbers].map(number => names.nameOf(number)!)
+}

@@ -103,6 +103,11 @@ interface Operations {
       Rights & { password: string | undefined; name: string | undefined; isMade?: 1 | undefined },
     ListedUser & NewGroups
   ]
+  /** All or none: `taken` has the addresses that there are already. A trial adds none. */
+  addUsers: [
+    { users: readonly NewUser[]; isTrial: 0 | 1 },
+    { users: readonly ListedUser[]; taken: readonly string[] } & NewGroups
+  ]
   setPassword: [Email & { password: string | undefined }, {}]
   /** `knows`: how many present passwords the user knows. */
   changeUser: [Email & { name: string | undefined } & Rights, NewGroups & { knows: number }]
@@ -140,6 +145,10 @@ interface Operations {
   rescueKeys: [{}, { readonly keys: readonly string[] }]
   confirmRescue: [{ head: string }, {}]
 }
+
+/** The password is one that the program made. */
+export type NewUser = Email &
+  Rights & { readonly name: string | undefined; readonly password: string }
 
 /** 1: if the disclosure cannot be recorded, a note beside the journal is enough. */
 interface Unrecorded {

@@ -162,26 +162,41 @@ async function secondFactor(context: Context): Promise<void> {
 export const COMMANDS: readonly Command[] = [
   {
     name: 'user add',
-    positionals: ['EMAIL'],
+    positionals: ['[EMAIL]'],
     ifMissing: 'begin',
     options: {
       'name': { value: 'N', help: 'the name that logins are answered with' },
       ...RIGHTS,
       ...PASSWORD_STDIN,
-      'no-password': { help: 'the user has no password, and cannot log in by one' }
+      'no-password': { help: 'the user has no password, and cannot log in by one' },
+      'file': {
+        value: 'TEAM.csv',
+        help: 'add all users of this file, or none; its first line is email,name,groups,abilities; - is standard input'
+      },
+      'passwords': {
+        value: 'FILE',
+        help: 'with --file: the new file for the passwords, which are made; without it, the terminal shows them'
+      },
+      'dry-run': { help: 'with --file: show what would be added, and add nobody' }
     },
     help:
       'adds a user, whose password it asks for; without --abilities the user may do everything, without --groups ' +
       'with all entries',
     examples: [
       'user add ana@example.org --name Ana',
-      'user add bob@example.org --abilities password:read --groups Web,Mail'
+      'user add bob@example.org --abilities password:read --groups Web,Mail',
+      'user add --file team.csv --dry-run'
     ],
     run: async context => {
       const {
-        positionals: [email = ''],
+        positionals: [email],
+        flags,
         terminal
       } = context
+      if (flags['file'] !== undefined) return (await import('./add-team.ts')).addTeam(context)
+      const alone = ['passwords', 'dry-run'].find(flag => flags[flag] !== undefined)
+      if (alone !== undefined) throw new UsageError(`--${alone} goes together with --file alone`)
+      if (email === undefined) throw new UsageError('give either EMAIL or --file TEAM.csv')
       const given = {
         name: nameOf(context),
         abilities: abilitiesOf(context),

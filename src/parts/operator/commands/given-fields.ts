@@ -77,6 +77,10 @@ export async function passwordOf({ flags, terminal }: Context, what: string): Pr
     throw new UsageError(
       '--generate and --password-stdin do not go together; leave one of them out'
     )
+  return generatedPassword()
+}
+
+export function generatedPassword(): string {
   return Array.from(
     { length: GENERATED_CHARACTERS },
     () => LETTERS[randomInt(LETTERS.length)]

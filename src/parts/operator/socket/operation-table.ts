@@ -131,6 +131,20 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
         )
       )
   },
+  addUsers: {
+    shape: { users: rule(Array.isArray, 'be a list of users'), isTrial: flag },
+    run: (call, { users, isTrial }) => {
+      const groups = users.flatMap(({ groups }) => groups ?? [])
+      const taken = users
+        .map(({ email }) => email)
+        .filter(email => call.store.state.userOf(email) !== undefined)
+      for (const { abilities } of users) call.accounts.assertKnown(abilities)
+      return withNewGroups(call, [...new Set(groups)], async () => ({
+        taken,
+        users: isTrial === 1 || taken.length > 0 ? [] : await call.accounts.addUsers(users, true)
+      }))
+    }
+  },
   setPassword: {
     shape: LOGIN_SHAPE,
     run: async ({ accounts }, { email, password }) =>
