@@ -117,8 +117,7 @@ export class Accounts {
 
   /**
    * Undefined if the address is taken. The name defaults to the address, the abilities to none,
-   * `groups` to all. A null password: the user can log in by a trusted proxy alone. `isMade`: a
-   * program made the password, and logins say so until it is changed.
+   * `groups` to all. `isMade`: a program made the password; logins say so until it is changed.
    */
   async addUser(
     email: string,

@@ -112,13 +112,7 @@ export function foreignRow(
   ])
   if (password === '' || isPlaceholder(password)) {
     const isStructured = password === '' && structured?.test(notas) === true
-    if (password === '')
-      kinds.add(isStructured ? 'note of several values, a password among them' : 'no password')
-    if (url !== '') kinds.add('address')
-    if (notas !== '' && !isStructured) kinds.add('note')
-    if (otp !== '') kinds.add('one-time code')
-    if (group !== '') kinds.add('folder')
-    return noEntry(...kinds)
+    return noEntry(...new Set([...kinds, ...lostWith({ ...given, url, group }, isStructured)]))
   }
   const entry = {
     password,
@@ -130,6 +124,22 @@ export function foreignRow(
     ...(keepsOtp && { otp })
   }
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
+}
+
+/** What goes with a row that has no usable password. */
+function lostWith(
+  { password, url, notas, otp, group }: Foreign & { readonly url: string; readonly group: string },
+  isStructured: boolean
+): readonly string[] {
+  const lost: readonly (readonly [isLost: boolean, kind: string])[] = [
+    [isStructured, 'note of several values, a password among them'],
+    [password === '' && !isStructured, 'no password'],
+    [url !== '', 'address'],
+    [notas !== '' && !isStructured, 'note'],
+    [otp !== '', 'one-time code'],
+    [group !== '', 'folder']
+  ]
+  return lost.flatMap(([isLost, kind]) => (isLost ? [kind] : []))
 }
 
 function hostOf(url: string): string {
