@@ -154,6 +154,10 @@ export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
 export const LIST_PAGE_ENTRIES: number = 64
 /** About 2 MB; above, all are dropped. */
 export const MAX_KEPT_TAGS: number = 16_384
+/** Of callers with groups: those used last, of each kind of list. */
+export const MAX_KEPT_LISTS: number = 8
+/** Beside the newest. */
+export const MAX_KEPT_LIST_BYTES: number = 64 * 1024 * 1024
 
 /** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024

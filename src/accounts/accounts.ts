@@ -1,5 +1,4 @@
 /** Users and their tokens (contract §5). */
-import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { MAX_WRONG_CODES } from '../limits.ts'
 import {
@@ -14,7 +13,6 @@ import {
 import { event } from '../store/event.ts'
 import { GroupNames, spelledIn } from '../rights/groups.ts'
 import {
-  beyondBound,
   groupsIn,
   groupsOf,
   listed,
@@ -29,15 +27,16 @@ import {
   type OwnSession
 } from './listed.ts'
 import {
+  isAhead,
   KnownClients,
   stepOfCode,
   stillAs,
-  stillVouched,
   vouchedUser,
   WrongCodes,
   type Login
 } from './logins.ts'
 import { PasswordHasher } from './passwords.ts'
+import { beyondBound, hashOfToken, isToken, newToken } from './tokens.ts'
 import type { State } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import {
@@ -65,12 +64,21 @@ interface AccountsOptions {
   readonly warn?: (line: string) => void
 }
 
-const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
-const TOKEN_BYTES = 32
-const WRONG_CODE = 'wrong code'
+const NO_MORE = 'no more than its user; user list shows what that is'
 
-export function hashOfToken(token: string): string {
-  return hash('sha256', token, 'hex')
+/** What became of a login. `refused`: a code with the right password, and why. */
+interface Entered {
+  readonly issued?: LoggedIn
+  /** Hashes of older tokens. */
+  readonly ended?: readonly string[]
+  readonly user?: User
+  readonly refused?: 'code' | 'ahead'
+}
+
+const REFUSED: readonly [readonly EncodedEvent[], Entered] = [[], {}]
+
+function revoked(hash: string): EncodedEvent {
+  return event('token.revoked', null, { hash })
 }
 
 /** Throws `input-invalid`. */
@@ -218,7 +226,7 @@ export class Accounts {
   revokeToken(id: string): Promise<boolean> {
     return this.#record(
       ({ tokens }) => [...tokens.keys()].find(hash => tokenId(hash) === id),
-      hash => event('token.revoked', null, { hash })
+      revoked
     )
   }
 
@@ -235,10 +243,19 @@ export class Accounts {
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
     this.assertKnown(given.abilities)
-    const issued = await this.#issue(byAddress(email), given, given.ttlMinutes, null)
-    if (issued === undefined) return undefined
-    const { id, email: address, name: shown } = issued.user
-    return { ...issued, user: { id, email: address, name: shown } }
+    const find = byAddress(email)
+    return this.#store.commitAlone<Issued | undefined>(() => {
+      const user = find(this.#state)
+      if (user === undefined) return [[], undefined]
+      const groups = this.#spelled(given.groups) ?? undefined
+      if (given.abilities?.every(ability => covers(user.abilities, ability)) === false)
+        throw invalid('abilities', `a token may do ${NO_MORE}`)
+      if (groups?.every(group => sees(user.groups, group)) === false)
+        throw invalid('groups', `a token may see ${NO_MORE}`)
+      const [event, token] = newToken(user, null, this.#wallMs(), { ...given, groups })
+      const { id, email, name } = user
+      return [[event], { ...token, user: { id, email, name } }]
+    })
   }
 
   /**
@@ -251,29 +268,24 @@ export class Accounts {
     ttlMinutes: number | undefined
   ): Promise<LoggedIn | undefined> {
     const user = this.#state.userOf(email)
-    const isRight = await this.#hasher.verify(
-      password,
-      user?.passwordHash,
-      this.#knownClients.has(client)
-    )
-    const judge = (state: State): User | typeof WRONG_CODE | undefined => {
-      const now = isRight && user !== undefined ? stillAs(user)(state) : undefined
+    const isKnown = this.#knownClients.has(client)
+    const isRight = await this.#hasher.verify(password, user?.passwordHash, isKnown)
+    const made = await this.#store.commitAlone<Entered>(() => {
+      const now = isRight && user !== undefined ? stillAs(user, this.#state) : undefined
       const nowMs = this.#wallMs()
       // the same work, whatever is wrong
-      const step = stepOfCode(now?.factor, now?.step, code, nowMs)
-      if (now?.factor === undefined) return now
-      if (step === undefined) return code === undefined ? undefined : WRONG_CODE
-      return this.#wrongCodes.isRefused(now.id, nowMs) ? undefined : { ...now, step }
-    }
-    const issued = await this.#issue(judge, {}, ttlMinutes, user?.id ?? null)
-    if (issued !== WRONG_CODE) return issued
-    if (this.#wrongCodes.add(user!.id, this.#wallMs())) {
-      this.#warn(
-        `${user!.email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
-          'This user’s codes are refused for an hour. If it was not the user: user password gives another password'
-      )
-    }
-    return undefined
+      const step = stepOfCode(now?.factor, code, nowMs)
+      if (now === undefined) return REFUSED
+      if (now.factor === undefined) return this.#enter(now, ttlMinutes)
+
+      if (code === undefined || this.#wrongCodes.isRefused(now, nowMs)) return REFUSED
+      const isUsed = step !== undefined && step <= (now.step ?? -1)
+      if (isUsed && isAhead(now, nowMs)) return [[], { user: now, refused: 'ahead' }]
+      if (isUsed || step === undefined) return [[], { user: now, refused: 'code' }]
+      return this.#enter(now, ttlMinutes, step)
+    })
+    if (made.refused !== undefined) this.#warnOfCode(made)
+    return this.#entered(made)
   }
 
   /**
@@ -282,7 +294,12 @@ export class Accounts {
    */
   async loginVouched(email: string, ttlMinutes: number): Promise<LoggedIn | undefined> {
     const user = vouchedUser(this.#state, email)
-    return user && this.#issue(stillVouched(user), {}, ttlMinutes, user.id)
+    if (user === undefined) return undefined
+    const made = await this.#store.commitAlone<Entered>(() => {
+      const now = stillAs(user, this.#state)
+      return now === undefined || now.isLocked === true ? REFUSED : this.#enter(now, ttlMinutes)
+    })
+    return this.#entered(made)
   }
 
   /** Whose address it is, for the log. */
@@ -295,7 +312,7 @@ export class Accounts {
    * counts as used. False for an unknown address. Rejects with `input-invalid` for another code.
    */
   async giveFactor(email: string, factor: string, code: string): Promise<boolean> {
-    const step = stepOfCode(factor, undefined, code, this.#wallMs())
+    const step = stepOfCode(factor, code, this.#wallMs())
     if (step === undefined) throw invalid('code', 'the code is not the present one of this secret')
     return this.#record(byAddress(email), ({ id }) =>
       event('factor.given', null, { id, factor, step })
@@ -323,7 +340,7 @@ export class Accounts {
 
   /** Undefined if the token is unknown, revoked or expired. `client`: as in `Login`. */
   session(token: string, client?: string): Session | undefined {
-    if (!TOKEN.test(token)) return undefined
+    if (!isToken(token)) return undefined
     const hash = hashOfToken(token)
     const found = this.#state.tokens.get(hash)
     const nowMs = this.#wallMs()
@@ -381,70 +398,39 @@ export class Accounts {
     }, by)
   }
 
-  /** To the user that `judge` gives in its turn; otherwise gives its refusal. */
-  async #issue<Refusal extends string | undefined>(
-    judge: (state: State) => User | Refusal,
-    wanted: {
-      readonly abilities?: Abilities
-      readonly groups?: GivenGroups
-      readonly name?: string | undefined
-    },
+  /** A token for a login whose `step`, if there was a code, is used now. */
+  #enter(
+    user: User,
     ttlMinutes: number | undefined,
-    by: number | null
-  ): Promise<LoggedIn | Refusal> {
-    const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
-    let ended: readonly string[] = []
-    const made = await this.#store.commitAlone<LoggedIn | Refusal>(() => {
-      const user = judge(this.#state)
-      if (typeof user !== 'object') return [[], user]
-      if (wanted.abilities?.every(ability => covers(user.abilities, ability)) === false) {
-        throw invalid(
-          'abilities',
-          'a token may do no more than its user; user list shows what that is'
-        )
-      }
-      const groups = this.#spelled(wanted.groups) ?? undefined
-      if (groups?.every(group => sees(user.groups, group)) === false) {
-        throw invalid(
-          'groups',
-          'a token may see no more than its user; user list shows what that is'
-        )
-      }
-      const nowMs = this.#wallMs()
-      const expires =
-        ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
-      const abilities = [...(wanted.abilities ?? user.abilities)]
-      const issued = new Date(nowMs).toISOString()
-      const named = wanted.name === undefined ? {} : { name: wanted.name }
-      const data = {
-        hash: hashOfToken(token),
-        user: user.id,
-        abilities,
-        ...groupsIn(groups),
-        issued,
-        expires,
-        ...named,
-        ...(by !== null && user.step !== undefined && { step: user.step })
-      }
-      ended = by === null ? [] : beyondBound(this.#state, user.id, this.#tokensPerUser, nowMs)
-      return [
-        [
-          ...ended.map(hash => event('token.revoked', null, { hash })),
-          event('token.issued', by, data)
-        ],
-        {
-          token,
-          abilities: [...abilities],
-          ...groupsIn(groups ?? user.groups),
-          user: ownUser(user),
-          expires
-        }
-      ]
-    })
+    step?: number
+  ): readonly [readonly EncodedEvent[], Entered] {
+    const nowMs = this.#wallMs()
+    const ended = beyondBound(this.#state, user.id, this.#tokensPerUser, nowMs)
+    const [event, token] = newToken(user, user.id, nowMs, { ttlMinutes, step })
+    return [[...ended.map(revoked), event], { issued: { ...token, user: ownUser(user) }, ended }]
+  }
+
+  #entered({ issued, ended = [] }: Entered): LoggedIn | undefined {
     for (const hash of ended) {
-      const beyond = `${(made as LoggedIn).user.email} has more than ${this.#tokensPerUser} tokens from logins`
+      const beyond = `${issued!.user.email} has more than ${this.#tokensPerUser} tokens from logins`
       this.#warn(`${beyond}: ${tokenId(hash)}, the oldest, has ended`)
     }
-    return made
+    return issued
+  }
+
+  #warnOfCode({ user, refused }: Entered): void {
+    const { email } = user!
+    const ends = 'user second-factor gives another factor, user password another password'
+    if (refused === 'ahead') {
+      this.#warn(
+        `${email}: a right code was refused, since the last one that was used lies ahead of the clock. ` +
+          `If the clock was wrong then, ${ends}; each of the two ends that`
+      )
+    } else if (this.#wrongCodes.add(user!, this.#wallMs())) {
+      this.#warn(
+        `${email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
+          `This user’s codes are refused for an hour. If it was not the user: ${ends}; each of the two ends that`
+      )
+    }
   }
 }

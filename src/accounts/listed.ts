@@ -130,18 +130,3 @@ export function ownSessions(
       current: own === hash
     }))
 }
-
-/**
- * Hashes of the oldest tokens from logins, so that one more login stays within `most`; two at most.
- */
-export function beyondBound(
-  { tokens }: State,
-  user: number,
-  most: number,
-  nowMs: number
-): readonly string[] {
-  const own = [...tokens]
-    .filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
-    .sort(([, a], [, b]) => Date.parse(a.issued) - Date.parse(b.issued))
-  return own.slice(0, Math.min(2, Math.max(0, own.length + 1 - most))).map(([hash]) => hash)
-}

@@ -10,7 +10,8 @@ import {
   MAX_LOGIN_PASSWORD_LENGTH,
   MAX_RATE_LIMIT_CLIENTS
 } from '../limits.ts'
-import { hashOfToken, type Accounts } from './accounts.ts'
+import type { Accounts } from './accounts.ts'
+import { hashOfToken } from './tokens.ts'
 import type { LoggedIn } from './listed.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
 import { addressOf } from '../rights/rights.ts'

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { MAX_KNOWN_CLIENTS, MAX_WRONG_CODES, WRONG_CODES_MS } from '../limits.ts'
 import { RecentMap } from '../store/recent-map.ts'
 import type { State } from '../store/state.ts'
-import { base32Of, codeAt, otpIn, stepAt, type Otp } from './totp.ts'
+import { base32Of, codeAt, otpIn, stepAt } from './totp.ts'
 import type { User } from '../rights/rights.ts'
 
 /** `client` is the client's address, as limits count it. */
@@ -16,11 +16,9 @@ export interface Login {
 }
 
 /** The user, if neither removed nor given another password since. */
-export function stillAs({ id, passwords }: User): (state: State) => User | undefined {
-  return ({ users }) => {
-    const now = users.get(id)
-    return now?.isRemoved !== true && now?.passwords === passwords ? now : undefined
-  }
+export function stillAs({ id, passwords }: User, { users }: State): User | undefined {
+  const now = users.get(id)
+  return now?.isRemoved !== true && now?.passwords === passwords ? now : undefined
 }
 
 /**
@@ -31,14 +29,6 @@ export function vouchedUser(state: State, email: string): User | undefined {
   const given = email.replace(/[A-Z]/g, letter => letter.toLowerCase())
   const user = state.userOf(given)
   return user?.email === given ? user : undefined
-}
-
-/** As `stillAs`, unless the user is locked. No code was used. */
-export function stillVouched(user: User): (state: State) => User | undefined {
-  return state => {
-    const now = stillAs(user)(state)
-    return now === undefined || now.isLocked === true ? undefined : { ...now, step: undefined }
-  }
 }
 
 /**
@@ -68,50 +58,67 @@ export function newFactor(): string {
   return base32Of(randomBytes(FACTOR_BYTES))
 }
 
-const NOBODYS = otpIn(newFactor())!
+const NOBODYS = newFactor()
 
 /**
- * The step whose code this is, one before or after the present one at most, and later than
- * `lastStep`. Undefined for another code; without a factor, after the same work.
+ * The step whose code this is: the present one, or one before or after it. Undefined for another
+ * code, and without a factor, after the same work.
  */
 export function stepOfCode(
   factor: string | undefined,
-  lastStep: number = -1,
   code: string = '',
   wallMs: number
 ): number | undefined {
-  const otp: Otp = factor === undefined ? NOBODYS : otpIn(factor)!
+  const otp = otpIn(factor ?? NOBODYS)!
   const given = code.replaceAll(' ', '')
+  const present = stepAt(otp, wallMs)
   let found: number | undefined
-  for (
-    let step = stepAt(otp, wallMs) - TOLERATED_STEPS, count = 0;
-    count <= 2 * TOLERATED_STEPS;
-    count++, step++
-  ) {
-    if (codeAt(otp, step) === given && step > lastStep) found ??= step
+  for (let ahead = -TOLERATED_STEPS; ahead <= TOLERATED_STEPS; ahead++) {
+    if (codeAt(otp, present + ahead) === given) found = present + ahead
   }
   return factor === undefined ? undefined : found
 }
 
+/** Whether no present code can be later than the last one: the clock went back. */
+export function isAhead({ factor, step = -1 }: User, wallMs: number): boolean {
+  return factor !== undefined && step > stepAt(otpIn(factor)!, wallMs) + TOLERATED_STEPS
+}
+
+interface Wrong {
+  /** Another password, or another factor, begins anew. */
+  readonly passwords: number
+  readonly factor: string | undefined
+  readonly timesMs: readonly number[]
+  readonly refusedUntilMs: number
+}
+
 /** Of each user, with the right password: nobody else can have codes refused. In memory. */
 export class WrongCodes {
-  readonly #timesMs = new Map<number, readonly number[]>()
-  readonly #refusedUntilMs = new Map<number, number>()
+  readonly #ofUsers = new Map<number, Wrong>()
 
-  isRefused(user: number, nowMs: number): boolean {
-    return (this.#refusedUntilMs.get(user) ?? -Infinity) > nowMs
+  isRefused(user: User, nowMs: number): boolean {
+    return this.#of(user).refusedUntilMs > nowMs
   }
 
   /** True if from now on codes are refused. */
-  add(user: number, nowMs: number): boolean {
+  add(user: User, nowMs: number): boolean {
     if (this.isRefused(user, nowMs)) return false
-    const times = [...(this.#timesMs.get(user) ?? []), nowMs].filter(
-      ms => ms > nowMs - WRONG_CODES_MS
-    )
-    this.#timesMs.set(user, times)
-    if (times.length < MAX_WRONG_CODES) return false
-    this.#timesMs.delete(user)
-    this.#refusedUntilMs.set(user, nowMs + WRONG_CODES_MS)
-    return true
+    const since = nowMs - WRONG_CODES_MS
+    const timesMs = [...this.#of(user).timesMs, nowMs].filter(ms => ms > since)
+    const isFull = timesMs.length >= MAX_WRONG_CODES
+    const { id, passwords, factor } = user
+    this.#ofUsers.set(id, {
+      passwords,
+      factor,
+      timesMs: isFull ? [] : timesMs,
+      refusedUntilMs: isFull ? nowMs + WRONG_CODES_MS : -Infinity
+    })
+    return isFull
+  }
+
+  #of({ id, passwords, factor }: User): Pick<Wrong, 'timesMs' | 'refusedUntilMs'> {
+    const wrong = this.#ofUsers.get(id)
+    const isSame = wrong?.passwords === passwords && wrong.factor === factor
+    return isSame ? wrong : { timesMs: [], refusedUntilMs: -Infinity }
   }
 }

@@ -157,7 +157,7 @@ function expectedEntry(
  * sight.
  */
 function grupoOf(draft: Draft, given: string | undefined, groups: Groups): string | undefined {
-  const grupo = given ? draft.names.spelled(given) : undefined
+  const grupo = given ? draft.names.spelled(given, 'grupo') : undefined
   if (sees(groups, grupo)) return grupo
   const one =
     groups!.length === 0 ? 'a group of yours, and you have none' : `one of ${groups!.join(', ')}`

@@ -1,5 +1,4 @@
 /** What clients give for entries and groups, and the rules for it. */
-import { MAX_GROUP_CHARACTERS } from '../limits.ts'
 import {
   ENTRY_FIELDS,
   FIELDS,
@@ -8,18 +7,16 @@ import {
   type EntryField,
   type EntryFields
 } from './entry.ts'
-import { groupName } from '../rights/groups.ts'
+import { GROUP_RULE, groupName } from '../rights/groups.ts'
 import { invalid } from '../rights/rights.ts'
 import { newOtpIn, otpIn, type Otp } from '../accounts/totp.ts'
 import { also, clearable, optional, text, texts, type Rule } from '../rights/validate.ts'
-
-const NAME = `1 to ${MAX_GROUP_CHARACTERS} characters on one line, without commas, @, * and invisible characters`
 
 const CHECKS: { readonly [C in Check]: Rule<string | undefined> } = {
   group: also(clearable, (field, value) =>
     !value || groupName(value) !== undefined
       ? undefined
-      : `The ${field} field must be a name of ${NAME}.`
+      : `The ${field} field must be a name of ${GROUP_RULE}.`
   ),
   otp: otpRule(newOtpIn)
 }
@@ -72,6 +69,6 @@ export const groupList: Rule<readonly string[] | null> = {
     if (texts.fault(field, value) !== undefined) return texts.fault(field, value)
     return (value as readonly string[]).every(name => groupName(name) !== undefined)
       ? undefined
-      : `Each name in the ${field} field must have ${NAME}.`
+      : `Each name in the ${field} field must have ${GROUP_RULE}.`
   }
 }

@@ -4,8 +4,8 @@ import { hash } from 'node:crypto'
 import { MAX_KEPT_TAGS } from '../limits.ts'
 import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
 import { GroupNames } from '../rights/groups.ts'
-import { PagedList, pageOf, type Pages } from './paged-list.ts'
-import { keptByGroups, sees, type Groups } from '../rights/rights.ts'
+import { keptByGroups, PagedList, pageOf, type Pages } from './paged-list.ts'
+import { sees, type Groups } from '../rights/rights.ts'
 
 /** Ids count from 1 without gaps. */
 export interface EntryTable {

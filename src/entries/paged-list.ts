@@ -3,7 +3,7 @@
  * that was given never changes, so a slow reader gets the list of its moment.
  */
 import { Buffer } from 'node:buffer'
-import { LIST_PAGE_ENTRIES } from '../limits.ts'
+import { LIST_PAGE_ENTRIES, MAX_KEPT_LIST_BYTES, MAX_KEPT_LISTS } from '../limits.ts'
 
 /** Page n has the ids after n × `LIST_PAGE_ENTRIES`. */
 export function pageOf(id: number): number {
@@ -21,6 +21,32 @@ export interface Pages {
   readonly size: number
   /** Another number after each change on the page. */
   pageChanges(page: number): number
+}
+
+/**
+ * The lists of those who have the same groups, made when they are first asked for. Those used last
+ * are kept, up to both bounds; the newest always.
+ */
+export function keptByGroups<L extends { readonly heldBytes: number }>(
+  make: (groups: readonly string[]) => L
+): (groups: readonly string[]) => L {
+  const kept = new Map<string, L>()
+  return groups => {
+    const names = groups.toSorted().join()
+    const list = kept.get(names) ?? make(groups)
+    kept.delete(names)
+    kept.set(names, list)
+
+    let bytes = 0
+    for (const { heldBytes } of kept.values()) bytes += heldBytes
+    for (const [oldest, { heldBytes }] of kept) {
+      if (oldest === names) break
+      if (kept.size <= MAX_KEPT_LISTS && bytes <= MAX_KEPT_LIST_BYTES) break
+      kept.delete(oldest)
+      bytes -= heldBytes
+    }
+    return list
+  }
 }
 
 interface Page {
@@ -50,6 +76,10 @@ export class PagedList {
     this.#entries = entries
     this.#textOf = textOf
     this.#versionOf = versionOf
+  }
+
+  get heldBytes(): number {
+    return this.#whole?.length ?? this.#pages.reduce((sum, { bytes }) => sum + bytes.length, 0)
   }
 
   /** Makes stale pages again, at most so many. True if none is left. */

@@ -10,11 +10,16 @@ const RESCUED = /^journal\.rescued-.*\.jsonl$/
 /** That, archives, and what the repair of an earlier version left. */
 const STATES =
   /^(journal\.rescued-.*\.jsonl|journal\.jsonl\.(replaced|repaired)-.*|(archive|journal)-\d+-\d+\.jsonl)$/
+/** What a rescue left that was killed before its end. */
+const PARTS = /^journal\.rescued-.*\.jsonl\.\d+\.part$/
 const MAX_NAMED = 3
 
 /** Names them with what their last lines say; undefined if there are none. */
 export function statesLeft(files: Files, folder: string): string | undefined {
-  return named(files, folder, STATES, 'what was stored here')
+  return (
+    named(files, folder, STATES, 'what was stored here') ??
+    named(files, folder, PARTS, 'some or all of what was stored here')
+  )
 }
 
 /** The same of what a stop has rescued: the journal may be there, and damaged. */
@@ -39,9 +44,9 @@ function named(files: Files, folder: string, names: RegExp, what: string): strin
     .join(', ')
   const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : ''
   const how =
-    found.length === 1
+    found.length === 1 && names !== PARTS
       ? `take it back with the operator's command journal restore ${first.path}`
-      : "look at them (journal verify FILE), and take one back with the operator's command journal restore FILE"
+      : "look at each (journal verify FILE), and take one back with the operator's command journal restore FILE"
   return `${shown}${more} may hold ${what}: ${how}`
 }
 

@@ -1,8 +1,14 @@
 /** Names of groups: what a name is, and how the journal spells it. */
 import { MAX_GROUP_CHARACTERS } from '../limits.ts'
+import { invalid } from './rights.ts'
 
 /** Commas part names in lists, `@` is for addresses, `*` for all; the others are not seen. */
 const OUTSIDE_OF_NAMES = /[,@*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+/** Nor are these: two names would look alike. Names that a journal has already may have them. */
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
+export const GROUP_RULE: string =
+  `1 to ${MAX_GROUP_CHARACTERS} characters on one line, ` +
+  'without commas, @, * and invisible characters'
 
 /** As names are kept: trimmed, in Unicode's form NFC. Undefined if it cannot be a name. */
 export function groupName(given: string): string | undefined {
@@ -10,6 +16,10 @@ export function groupName(given: string): string | undefined {
   const isName =
     name !== '' && [...name].length <= MAX_GROUP_CHARACTERS && !OUTSIDE_OF_NAMES.test(name)
   return isName ? name : undefined
+}
+
+export function hasUnseen(name: string): boolean {
+  return UNSEEN.test(name)
 }
 
 /** Names that differ only in case are one. */
@@ -51,10 +61,17 @@ export class GroupNames {
     return this.#names[number]
   }
 
-  /** A valid name as it was first spelled, or as it is given if it is new. */
-  spelled(given: string): string {
+  /**
+   * A valid name as it was first spelled, or as it is given if it is new. Throws `input-invalid` for
+   * `field` if something in a new name is not seen.
+   */
+  spelled(given: string, field?: string): string {
     const name = groupName(given)!
-    return this.spellingOf(folded(name)) ?? name
+    const known = this.spellingOf(folded(name))
+    if (known === undefined && field !== undefined && hasUnseen(name)) {
+      throw invalid(field, `The ${field} field must have new names of ${GROUP_RULE}.`)
+    }
+    return known ?? name
   }
 
   /** By a folded name. */
@@ -69,6 +86,6 @@ export function spelledIn<G extends readonly string[] | null | undefined>(
   groups: G
 ): G | readonly string[] {
   if (!groups) return groups
-  const numbers = new Set(groups.map(given => names.numberOf(names.spelled(given))))
+  const numbers = new Set(groups.map(given => names.numberOf(names.spelled(given, 'groups'))))
   return [...numbers].map(number => names.nameOf(number)!)
 }

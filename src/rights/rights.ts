@@ -146,18 +146,6 @@ export function sees(groups: Groups, grupo: string | undefined): boolean {
   return groups === undefined || (grupo !== undefined && groups.includes(grupo))
 }
 
-/** Keeps what it made last: callers with the same groups share it. */
-export function keptByGroups<T>(
-  make: (groups: readonly string[]) => T
-): (groups: readonly string[]) => T {
-  let kept: { readonly names: string; readonly made: T } | undefined
-  return groups => {
-    const names = groups.toSorted().join()
-    if (kept?.names !== names) kept = { names, made: make(groups) }
-    return kept.made
-  }
-}
-
 export function invalid(field: string, why: string): Failure {
   return new Failure('input-invalid', why, { errors: { [field]: [why] } })
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MAX_WRONG_CODES, WRONG_CODES_MS } from '../../src/limits.ts'
+import { Accounts } from '../../src/accounts/accounts.ts'
 import { newFactor, stepOfCode } from '../../src/accounts/logins.ts'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { ANA, PASSWORD, World } from '../support/accounts.ts'
@@ -96,6 +97,51 @@ test('after twenty wrong codes codes are refused for an hour; no code and a wron
   assert.equal(await isLogin(store, codeOf(world.nowMs)), true)
 })
 
+test('a new password, and a new factor, end the refusal of codes; a restart, too', async () => {
+  const other = newFactor()
+  const PASSWORD_2 = 'another long password'
+  const ways: readonly (readonly [string, (store: FullStore, nowMs: number) => Promise<unknown>, string, string])[] = [
+    ['nothing', async () => {}, PASSWORD, FACTOR],
+    ['another password', ({ accounts }) => accounts.setPassword(ANA, PASSWORD_2), PASSWORD_2, FACTOR],
+    ['another factor', ({ accounts }, nowMs) =>
+      accounts.giveFactor(ANA, other, codeAt(otpIn(other)!, stepAt(otpIn(other)!, nowMs))), PASSWORD, other]
+  ]
+  for (const [what, act, password, factor] of ways) {
+    const { world, store } = await withFactor()
+    for (let n = 0; n < MAX_WRONG_CODES; n++) await isLogin(store, '000')
+    assert.equal(await isLogin(store, codeOf(world.nowMs)), false)
+    await act(store, world.nowMs)
+    world.nowMs += 2 * STEP_MS
+    const code = codeAt(otpIn(factor)!, stepAt(otpIn(factor)!, world.nowMs))
+    assert.equal(await isLogin(store, code, password), what !== 'nothing', what)
+  }
+})
+
+test('a right code is no wrong one if the last step lies ahead of the clock, and the log says that', async () => {
+  const { world, store } = await withFactor()
+  const lines: string[] = []
+  const accounts = new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs,
+    warn: line => lines.push(line) })
+  const login = async (code: string): Promise<boolean> =>
+    await accounts.login({ email: ANA, password: PASSWORD, code, client: '' }, undefined) !== undefined
+  assert.equal(await login(codeOf(world.nowMs, 1)), true)
+  assert.equal(await login(codeOf(world.nowMs)), false, 'used, as the step after it was')
+  assert.deepEqual(lines, [], 'that step may be later than the clock')
+  world.nowMs += WRONG_CODES_MS
+  assert.equal(await login(codeOf(world.nowMs)), true, 'while the clock ran an hour ahead')
+  world.nowMs -= WRONG_CODES_MS
+  for (let n = 0; n < MAX_WRONG_CODES; n++) assert.equal(await login(codeOf(world.nowMs)), false)
+  assert.equal(lines.length, MAX_WRONG_CODES)
+  for (const line of lines) {
+    assert.match(line, /^ana@example\.org: a right code was refused, .* lies ahead of the clock/)
+  }
+  world.nowMs += WRONG_CODES_MS + STEP_MS
+  assert.equal(await login(codeOf(world.nowMs)), true, 'none of them has counted')
+  lines.length = 0
+  for (let n = 0; n < MAX_WRONG_CODES; n++) await login('000')
+  assert.match(lines.join(), /^ana@example\.org: 20 wrong codes .* each of the two ends that$/)
+})
+
 test('a compaction keeps factor, used step, that a password is a first one, and a user without one', async t => {
   const folder = freshFolder(t)
   const hasher = new PasswordHasher(CHEAP)
@@ -122,5 +168,5 @@ test('a compaction keeps factor, used step, that a password is a first one, and 
 })
 
 test('without a factor no code has a step', () => {
-  assert.equal(stepOfCode(undefined, undefined, '123456', 60_000), undefined)
+  assert.equal(stepOfCode(undefined, '123456', 60_000), undefined)
 })

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
@@ -236,6 +236,26 @@ for (const name of LEFT) {
   })
 }
 
+test('what a killed rescue has left is named if nothing else is there, and no journal is begun beside it', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
+  const left = inFolder(folder, 'journal.rescued-2026-01-31T120000.000Z.jsonl.123.part')
+  const bytes = readFileSync(inFolder(folder, 'journal.jsonl'))
+  const keys = join(freshFolder(t), 'keys')
+  renameSync(inFolder(folder, 'journal.key'), keys)
+  const saysOf = (records: string): RegExp => new RegExp(`${left.replaceAll('.', '\\.')} \\(${records}, the last of ` +
+    '20[^)]+\\) may hold some or all of what was stored here: look at each \\(journal verify FILE\\)')
+  remove(folder, 'journal.jsonl')
+  for (const [cut, records] of [[40, '1 record'], [0, '2 records']] as const) {
+    writeFileSync(left, bytes.subarray(0, bytes.length - cut))
+    const { code, stderr } = await runProgram(t, { flags: { data: folder } })
+    assert.deepEqual([code, saysOf(records).test(stderr)], [1, true], stderr)
+    await refused(folder, 'init', 1, saysOf(records))
+    assert.deepEqual(readdirSync(folder), [basename(left)])
+  }
+  assert.match(await done(folder, `journal restore ${left} --key-file ${keys}`), /: 2 records, head /)
+})
+
 test('several such files are named, the latest first; a damaged journal names what was rescued', async t => {
   const folder = await initialized(t)
   const copy = readFileSync(inFolder(folder, 'journal.jsonl'))
@@ -253,5 +273,5 @@ test('several such files are named, the latest first; a damaged journal names wh
       /may hold a newer state: take it back with /))
   remove(folder, 'journal.jsonl')
   await refused(folder, 'init', 1,
-    /journal\.rescued-T\.jsonl \(2 records, .*archive-1-1\.jsonl \(1 record, .* look at them \(journal verify FILE\)/)
+    /journal\.rescued-T\.jsonl \(2 records, .*archive-1-1\.jsonl \(1 record, .* look at each \(journal verify FILE\)/)
 })

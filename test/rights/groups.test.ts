@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkpointOf } from '../../src/parts/operator/rewriting/checkpoint.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/entries/entry-commands.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE } from '../../src/entries/entry-shapes.ts'
 import { groupName } from '../../src/rights/groups.ts'
 import { sees, type Groups, type Session } from '../../src/rights/rights.ts'
+import { shaped } from '../../src/rights/validate.ts'
+import { event } from '../../src/store/event.ts'
 import { ANA, PASSWORD, World } from '../support/accounts.ts'
 import { checkState } from '../support/check.ts'
 import { importEntries } from '../support/rewrite.ts'
@@ -33,6 +36,46 @@ test('a name is one line of 1 to 64 characters, trimmed, without what parts list
     ['a\u2028b', undefined], ['a\ud800b', undefined]
   ]
   for (const [given, name] of names) assert.equal(groupName(given), name, JSON.stringify(given))
+})
+
+/** Not seen at all, or like a blank. */
+const UNSEEN = ['\u00ad', '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u180b', '\u200b', '\u200d', '\u202e',
+  '\u2060', '\u2064', '\u2800', '\u3164', '\ufe00', '\ufe0f', '\ufeff', '\uffa0', '\ufff0', '\u{1d173}', '\u{e0001}',
+  '\u{e0041}', '\u{e0100}', '\u00a0', '\u1680', '\u2000', '\u2003', '\u2007', '\u202f', '\u205f', '\u3000', '\t', '\n',
+  '\v', '\0', '\u007f', '\u0085', '\u2028', '\u2029']
+
+test('a new name with a character that is not seen is refused; letters, marks and signs are taken', async () => {
+  const store = new World().open()
+  await store.accounts.addUser(ANA, undefined, ['*'], PASSWORD)
+  await createEntry(store, FIELDS, null)
+  const changes = (name: string): readonly (() => Promise<unknown>)[] => [
+    async () => createEntry(store, shaped(CREATE_SHAPE, { ...FIELDS, grupo: name }), null),
+    async () => updateEntry(store, 1, shaped(UPDATE_SHAPE, { grupo: name }), null),
+    () => store.accounts.addUser(BOB, undefined, ['*'], PASSWORD, ['Ops', name]),
+    () => store.accounts.changeUser(ANA, undefined, undefined, [name]),
+    () => store.accounts.issue(ANA, undefined, undefined, undefined, [name])
+  ]
+  for (const one of UNSEEN) {
+    const atEnds = one.trim() === '' ? [] : [one, `${one}Ops`, `Ops${one}`]
+    for (const change of [`a${one}b`, ...atEnds].flatMap(changes)) {
+      await assert.rejects(change(), { code: 'input-invalid' }, one.codePointAt(0)!.toString(16))
+    }
+  }
+  assert.equal(store.state.names.spellingOf('ops'), undefined)
+  for (const name of ['Redes y más', 'नेट', 'עברית', 'ไทย', '組', '한국', 'é', 'R&D – 2', '🔑']) {
+    for (const change of changes(name).slice(0, 2)) await change()
+    assert.equal(store.state.entries.get(1)!.grupo, name)
+  }
+})
+
+test('a name that the journal has stays valid as it is spelled there', async () => {
+  const store = new World().open()
+  const old = 'a\ufe0fb\u00a0c'
+  await store.commitAlone(() => [[event('fields.created', null, { id: 1, ...FIELDS, grupo: old })], undefined])
+  const given = shaped(CREATE_SHAPE, { ...FIELDS, grupo: old.toUpperCase() })
+  assert.equal((await createEntry(store, given, null)).grupo, old)
+  await store.accounts.addUser(ANA, undefined, ['*'], PASSWORD, [old])
+  assert.deepEqual((await sessionOf(store, ANA, [old])).groups, [old])
 })
 
 test('who has no list sees all, an empty list sees nothing, an entry without group is for those without a list', () => {

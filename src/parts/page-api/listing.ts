@@ -8,8 +8,8 @@ import type { Entries } from '../../entries/entry-table.ts'
 import { ENTRY_FIELDS, FIELDS, openFieldsOf } from '../../entries/entry.ts'
 import type { EqualPasswords } from './equal-passwords.ts'
 import type { Exposure } from '../../knowledge/exposure.ts'
-import { PagedList } from '../../entries/paged-list.ts'
-import { keptByGroups, sees, type Groups } from '../../rights/rights.ts'
+import { keptByGroups, PagedList } from '../../entries/paged-list.ts'
+import { sees, type Groups } from '../../rights/rights.ts'
 
 /**
  * `reused` counts equal passwords of all entries, so it is for callers who see all of them;
@@ -72,6 +72,7 @@ export function listingOf(
 
 interface Tagged {
   readonly list: PagedList
+  readonly heldBytes: number
   listing(): Listing
 }
 
@@ -83,7 +84,13 @@ function tagged(list: PagedList): Tagged {
       ? given
       : (given = { bytes, tag: hash('sha256', bytes, 'base64url') })
   }
-  return { list, listing }
+  return {
+    list,
+    listing,
+    get heldBytes() {
+      return list.heldBytes
+    }
+  }
 }
 
 function rowText(entries: Entries, id: number, others: number, exposed: number): string {

@@ -148,14 +148,15 @@ async function secondFactor(context: Context): Promise<void> {
     'Put one of the two into the user’s program for one-time codes; they are not shown again.'
   )
   let code = await terminal.line('first code: ')
-  while (terminal.isInteractive && stepOfCode(factor, undefined, code, Date.now()) === undefined) {
+  while (terminal.isInteractive && stepOfCode(factor, code, Date.now()) === undefined) {
     terminal.note('that is not the present code; if it goes on so, one of the two clocks is wrong')
     code = await terminal.line('first code: ')
   }
   await store.ask('giveFactor', { email, factor, code })
   terminal.show(
     { email, done: 'second factor given' },
-    `${email}: second factor given; logins ask for a code from now on, existing tokens stay`
+    `${email}: second factor given; logins ask for a code from now on, existing tokens stay. ` +
+      'The code that was typed is used: for the first login wait for the next one'
   )
 }
 

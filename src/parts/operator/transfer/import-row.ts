@@ -1,6 +1,7 @@
 /** A row of a file to import, in any format. */
 import type { EntryRow } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
+import { hasUnseen } from '../../../rights/groups.ts'
 
 export interface Row {
   /** Its first line, or its place in a list, from 1. */
@@ -100,7 +101,7 @@ export function foreignRow(
   const isKept = (field: 'otp' | 'grupo', text: string): boolean =>
     text !== '' && shape[field].fault(field, text) === undefined
   const keepsOtp = isKept('otp', otp)
-  const keepsGroup = keepsGroups && isKept('grupo', group)
+  const keepsGroup = keepsGroups && isKept('grupo', group) && (isOwn || !hasUnseen(group))
   const kinds = new Set([
     ...dropped,
     ...(otp !== '' && !keepsOtp ? ['one-time code'] : []),
