@@ -121,8 +121,6 @@ export const WRONG_CODES_MS: number = 3_600_000
 
 export const MAX_COMMIT_RECORDS: number = 1024
 export const MAX_GATHER_TURNS: number = 16
-/** An answer is made again after each record of what it tells. */
-export const MAX_TELLINGS: number = 4
 /** Of the events of a write, as JSON; a change of more has a write of its own. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
 /** Changes that wait; above: 503. */

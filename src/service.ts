@@ -18,6 +18,7 @@ import { openStorage, type OpenOptions } from './storage.ts'
 import { Accounts } from './accounts/accounts.ts'
 import { askedFor } from './rights/rights.ts'
 import { markRecording } from './knowledge/disclosure.ts'
+import { recorderOn } from './knowledge/recorder.ts'
 import type { Store } from './store/store.ts'
 
 /** An open service. Embedders get more: see `index.ts`. */
@@ -95,7 +96,7 @@ async function compose(
     guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     authenticate: accounts && ((token, client) => accounts.session(token, client)),
     catchUp: store.journal.catchUp,
-    commits: store,
+    recorder: recorderOn(store),
     headers,
     observers,
     warn: log.warn

@@ -47,7 +47,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     ]
   }],
   [{
-    name: 'routes', holds: ['entries/entry-routes.ts', 'accounts/login-routes.ts'], ofNode: []
+    name: 'routes', holds: ['entries/entry-routes.ts', 'accounts/login-routes.ts', 'knowledge/recorder.ts'], ofNode: []
   }],
   [{
     name: 'setting table', holds: ['core-settings.ts'], ofNode: []

@@ -6,7 +6,7 @@ import { Failure } from '../errors.ts'
 import { BUSY, isReply, type Reply } from '../http/reply.ts'
 import type { Call, Route } from '../http/router.ts'
 import { createEntry, updateEntry } from '../entries/entry-commands.ts'
-import { disclosed, type Reader } from '../knowledge/disclosure.ts'
+import { disclosed, isRecorded, type Reader } from '../knowledge/disclosure.ts'
 import {
   answered,
   entryOf,
@@ -264,10 +264,7 @@ async function asked(
   if (route === undefined) {
     throw new Failure('operation-missing', `${operation}; a history needs a journal in a file`)
   }
-  const reader = readerOf(context, session)
-  const reply = await disclosed<Reply>(context.store, reader, operation, () =>
-    answerOf(route, id, session)
-  )
+  const reply = await answerOf(context, route, id, session)
   if (reply === BUSY)
     throw new Failure('journal-busy', `${operation} is under way for somebody else, or takes long`)
   return reply.status === 200 ? reply : undefined
@@ -284,11 +281,29 @@ function withoutStatus<T extends Status>(answer: T | undefined): Omit<T, 'status
 }
 
 /** What a request would be answered, without a limit. */
-async function answerOf(route: Route, id: number, session: Session | undefined): Promise<Reply> {
+async function answerOf(
+  context: OperationsContext,
+  route: Route,
+  id: number,
+  session: Session | undefined
+): Promise<Reply> {
   const head = { method: route.method, path: route.path }
-  const call: Call<undefined> = { head, id, version: 0, body: undefined, client: '', session }
+  const call: Call<undefined> = {
+    route,
+    head,
+    id,
+    version: 0,
+    body: undefined,
+    client: '',
+    session
+  }
+  const answer = (): Reply | Promise<Reply> => route.before?.(id, session) ?? route.handle(call)
+  const reader = readerOf(context, session)
   try {
-    return route.before?.(id, session) ?? (await route.handle(call))
+    const first = await answer()
+    if (first.tells === undefined || isRecorded(context.store, reader, first.tells)) return first
+    const again = first.again ?? ((): Reply => answer() as Reply)
+    return await disclosed(context.store, reader, route.operation, again)
   } catch (thrown) {
     if (isReply(thrown)) return thrown
     throw thrown

@@ -72,7 +72,7 @@ export function updateEntry(
   return commits.commit(
     draft => {
       const tell = (): readonly EncodedEvent[] =>
-        tells === undefined ? [] : told(draft, tells.reader, tells.operation, id)
+        tells === undefined ? [] : told(commits.state, draft, tells.reader, tells.operation, id)
       const old = expectedEntry(draft, id, by, isExpected)
       if (old === undefined) return [[], undefined]
       const fields =

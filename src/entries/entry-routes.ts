@@ -75,7 +75,7 @@ export function entryRoutes(
         return {
           status: 200,
           body,
-          tells: { list: session?.groups ?? 'active' },
+          tells: 'list',
           logged: { entry: 'all' }
         }
       }

@@ -3,6 +3,8 @@ import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { MAX_KEPT_TAGS } from '../limits.ts'
 import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
+import { LIST_PAGE_ENTRIES } from '../limits.ts'
+import type { Clock } from '../store/clock.ts'
 import { GroupNames } from '../rights/groups.ts'
 import { keptByGroups, PagedList, pageOf, type Pages } from './paged-list.ts'
 import { sees, type Groups } from '../rights/rights.ts'
@@ -20,6 +22,7 @@ export interface EntryTable {
 
 interface Page {
   deleted: number
+  /** When it was changed last. */
   changes: number
 }
 
@@ -51,11 +54,13 @@ export class Entries implements EntryTable, Pages {
         sees(groups, this.grupo(id)) && this.isActive(id) ? this.#texts[id] : undefined
       )
   )
+  readonly #clock: Clock
   #deleted = 0
   #purged = 0
 
-  constructor(names: GroupNames = new GroupNames()) {
+  constructor(names: GroupNames = new GroupNames(), clock: Clock = { now: 0 }) {
     this.#names = names
+    this.#clock = clock
   }
 
   get size(): number {
@@ -105,6 +110,17 @@ export class Entries implements EntryTable, Pages {
     return this.#pages[page]?.changes ?? 0
   }
 
+  /** Ids of the pages that were changed later, ascending; all for 0. */
+  changedSince(time: number): number[] {
+    const ids: number[] = []
+    for (const [page, one] of this.#pages.entries()) {
+      if (one.changes <= time) continue
+      const last = Math.min(this.size, (page + 1) * LIST_PAGE_ENTRIES)
+      for (let id = page * LIST_PAGE_ENTRIES + 1; id <= last; id++) ids.push(id)
+    }
+    return ids
+  }
+
   pageDeleted(page: number): number {
     return this.#pages[page]?.deleted ?? 0
   }
@@ -140,7 +156,7 @@ export class Entries implements EntryTable, Pages {
     const change = Number(isDeleted(text)) - Number(isDeleted(this.#texts[id]))
     page.deleted += change
     this.#deleted += change
-    page.changes++
+    page.changes = ++this.#clock.now
     this.#texts[id] = text
     this.#tags.delete(id)
   }

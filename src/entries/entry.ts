@@ -200,3 +200,9 @@ export function textBeside(entry: Entry): string {
   const given = UNANSWERED_FIELDS.filter(field => entry[field] !== undefined)
   return JSON.stringify(Object.fromEntries(given.map(field => [field, entry[field]])))
 }
+
+/**
+ * The passwords in an answer: of an entry, one that the entry has or had, or of the active entries
+ * in the reader's sight.
+ */
+export type Tells = number | { readonly id: number; readonly password: string } | 'list'

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
-import type { Commits } from '../store/store.ts'
 import { mayCall, type Session } from '../rights/rights.ts'
 import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import { clientAddress, clientKey, peerOf, type Peer } from './client.ts'
@@ -22,8 +21,7 @@ import { proxyWarnings } from './proxy-warnings.ts'
 import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
 import { failureReply, HSTS, statusReply, type Reply } from './reply.ts'
-import { isUnrecorded, recorded } from './recorded.ts'
-import type { MatchedRoute, Route, Router } from './router.ts'
+import type { Call, MatchedRoute, Route, Router } from './router.ts'
 import { respond } from './sending.ts'
 
 /** An undefined option skips its step. */
@@ -36,13 +34,20 @@ export interface PipelineOptions extends GuardOptions {
   readonly authenticate?: ((token: string, client: string) => Session | undefined) | undefined
   /** See `Journal.catchUp`. */
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
-  /** Records who is told what. */
-  readonly commits?: Commits | undefined
+  readonly recorder?: Recorder | undefined
   readonly maxBodyBytes: number
   /** Names and values in turn. */
   readonly headers?: readonly string[]
   readonly observers?: readonly Observer[]
   readonly warn: (line: string) => void
+}
+
+/** Of answers with passwords (`tells`): nobody is sent one before it is recorded who is told it. */
+export interface Recorder {
+  /** Whether it may be sent: it tells nothing new. */
+  isRecorded(call: Call<unknown>, reply: Reply): boolean
+  /** The answer, made again in the turn in which it is recorded. */
+  recorded(call: Call<unknown>, reply: Reply): Promise<Reply>
 }
 
 /** `target` is below an embedder's prefix. */
@@ -105,7 +110,7 @@ async function carryOut(
       body = await lookedUpAfter(read, options, context, head)
       assertMay(options, context.session, route)
     } else if (bodyKind(head) !== 'none') discard(request)
-    const call = { head, id, version, body, client, request, session: context.session }
+    const call = { route, head, id, version, body, client, request, session: context.session }
     reply = route.handle(call)
     if ('then' in reply && route.method === 'GET') {
       reply = await lookedUpAfter(reply, options, context, head)
@@ -115,8 +120,12 @@ async function carryOut(
         throw replies.BUSY
     }
     if ('then' in reply) reply = await reply
-    if (isUnrecorded(options.commits, call, reply))
-      reply = await recorded(options.commits!, route, call, reply)
+    // Changes record what they tell by themselves. A HEAD tells nothing.
+    const { recorder } = options
+    if (reply.tells !== undefined && head.method === 'GET' && recorder !== undefined) {
+      if (!recorder.isRecorded(call, reply))
+        reply = await recorder.recorded(call, reply).catch(throwUnrecorded)
+    }
   } catch (thrown) {
     reply = refusalOf(options, context, thrown)
   }
@@ -181,6 +190,11 @@ function contextOf(
     verdict: undefined,
     id: undefined
   }
+}
+
+/** Throws the reply that refuses. */
+function throwUnrecorded(error: unknown): never {
+  throw error instanceof Failure ? (failureReply(error, undefined) ?? replies.UNRECORDED) : error
 }
 
 function refusalOf(options: PipelineOptions, context: Context, thrown: unknown): Reply {

@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS, HSTS_MAX_AGE_SECONDS } from '../limits.ts'
-import type { Tells } from '../knowledge/knowledge.ts'
+import type { Tells } from '../entries/entry.ts'
 
 /** `headers` holds names and values in turn. */
 export interface Reply {
@@ -15,7 +15,7 @@ export interface Reply {
   readonly isLast?: boolean
   /** The passwords in the body. Sent only once it is recorded who is told them. */
   readonly tells?: Tells | undefined
-  /** What may be sent once that is recorded; without it, the handler is asked again. */
+  /** Makes the answer again, when that is recorded; without it, the handler does, which must not wait. */
   readonly again?: () => Reply
   /** For the access log: the user, the token's hash, the entry. */
   readonly logged?: {

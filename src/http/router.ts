@@ -9,6 +9,7 @@ import type { RateLimit } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
 
 export interface Call<Body> {
+  readonly route: Route
   readonly head: Head
   /** 0, which no entry has, if missing or invalid. */
   readonly id: number

@@ -1,10 +1,11 @@
 /** Whoever is told a password that is new to them is recorded before the answer. */
 import { Failure } from '../errors.ts'
+import type { Tells } from '../entries/entry.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
-import { MAX_TELLINGS } from '../limits.ts'
 import { event } from '../store/event.ts'
-import type { Knower, Tells } from './knowledge.ts'
-import type { Draft } from '../store/state.ts'
+import { idLists } from './ids.ts'
+import type { Knower } from './knowledge.ts'
+import type { Draft, State } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import { HOST, sees, type Session } from '../rights/rights.ts'
 
@@ -23,45 +24,84 @@ function knowerOf(reader: Session | typeof HOST): Knower {
   return reader === HOST ? HOST : reader.user
 }
 
-/** Whether the answer may be sent: it tells nothing new. */
-export function isRecorded(
-  { state: { knowledge } }: Commits,
-  reader: Reader,
+/**
+ * By the token's record (which a change of rights replaces), or by the state for an embedder's
+ * process: until when of the clock a list told nothing new. That stays so for entries that
+ * have not changed.
+ */
+const looked = new WeakMap<object, number>()
+
+function lookOf(state: State, reader: Session | typeof HOST): object {
+  return reader === HOST ? state : reader.token
+}
+
+interface Known {
+  knows(knower: Knower, id: number): boolean
+  knowsFormer(knower: Knower, password: string): boolean
+}
+
+/** What is new to the reader: a former password, or the present ones of these entries. */
+function newTo(
+  state: State,
+  known: Known,
+  reader: Session | typeof HOST,
   tells: Tells
-): boolean {
-  return reader === undefined
-    ? knowledge.recording !== 'begun'
-    : knowledge.isKnown(knowerOf(reader), tells)
+): { readonly password: string } | readonly number[] {
+  const { entries } = state
+  const knower = knowerOf(reader)
+  if (typeof tells === 'object' && entries.get(tells.id)?.password !== tells.password)
+    return known.knowsFormer(knower, tells.password) ? [] : { password: tells.password }
+  if (tells !== 'list') {
+    const id = typeof tells === 'object' ? tells.id : tells
+    return known.knows(knower, id) ? [] : [id]
+  }
+  const groups = reader === HOST ? undefined : reader.groups
+  return entries
+    .changedSince(looked.get(lookOf(state, reader)) ?? 0)
+    .filter(
+      id => !known.knows(knower, id) && entries.isActive(id) && sees(groups, entries.grupo(id))
+    )
+}
+
+/** Whether the answer may be sent at once: it tells nothing new. */
+export function isRecorded({ state }: Commits, reader: Reader, tells: Tells): boolean {
+  const { knowledge, clock } = state
+  if (reader === undefined) return knowledge.recording !== 'begun'
+  if (typeof tells === 'number') return knowledge.knows(knowerOf(reader), tells)
+  const { length } = newTo(state, knowledge, reader, tells) as { readonly length?: number }
+  if (tells === 'list' && length === 0) looked.set(lookOf(state, reader), clock.now)
+  return length === 0
 }
 
 /**
- * What `read` gives once all that it tells is durable: it is read again after each record, so it
- * must change nothing. Rejects as `Store.commit`, and with `reads-recorded` in the open
+ * What `read` gives in its turn, before the changes of the same write, once all that it tells is
+ * durable. `read` must not wait. Rejects as `Store.commit`, and with `reads-recorded` in the open
  * configuration.
  */
 export async function disclosed<A extends Answer>(
   commits: Commits,
   reader: Reader,
   operation: string,
-  read: () => A | Promise<A>,
-  first?: A
+  read: () => A
 ): Promise<A> {
-  let answer = first ?? (await read())
-  for (let records = 0; ; records++) {
-    const { tells } = answer
-    if (tells === undefined || isRecorded(commits, reader, tells)) return answer
-    if (records === MAX_TELLINGS)
-      throw new Failure('journal-busy', `what ${operation} tells changes all the time`)
-    await commits.commitLast(
-      draft => [told(draft, reader, operation, tells), undefined],
-      reader === HOST ? null : reader
-    )
-    answer = await read()
-  }
+  const { state } = commits
+  let time = 0
+  const answer = await commits.commitFirst(
+    draft => {
+      const now = read()
+      time = state.clock.now
+      const { tells } = now
+      return [tells === undefined ? [] : told(state, draft, reader, operation, tells), now]
+    },
+    reader === HOST ? null : reader
+  )
+  if (answer.tells === 'list' && reader !== undefined) looked.set(lookOf(state, reader), time)
+  return answer
 }
 
-/** The events that record what is new to the reader, of what is there and in sight. */
+/** The events that record what is new to the reader. A list is read from the state. */
 export function told(
+  state: State,
   draft: Draft,
   reader: Reader,
   operation: string,
@@ -75,20 +115,14 @@ export function told(
       'start it with AUTH=bearer; with AUTH=none a start ends that'
     )
   }
-  const knower = knowerOf(reader)
-  if (knowledge.isKnown(knower, tells)) return []
-  const groups = reader === HOST ? undefined : reader.groups
-  const isNew = (id: number): boolean => {
-    const entry = draft.get(id)
-    return entry !== undefined && sees(groups, entry.grupo) && !knowledge.isKnown(knower, id)
-  }
-  const data =
-    typeof tells === 'object' && 'list' in tells ? tells : { ids: [tells].flat().filter(isNew) }
-  if ('ids' in data && data.ids.length === 0) return []
-  const mark = knowledge.recording === 'begun' ? [] : [event('recording.begun', null, {})]
+  const found = newTo(state, knowledge, reader, tells)
+  const data = 'password' in found ? [found] : idLists(found).map(entryIds => ({ entryIds }))
+  const by = reader === HOST ? null : reader.user
   return [
-    ...mark,
-    event('passwords.told', reader === HOST ? null : reader.user, { operation, ...data })
+    ...(data.length === 0 || knowledge.recording === 'begun'
+      ? []
+      : [event('recording.begun', null, {})]),
+    ...data.map(one => event('passwords.told', by, { operation, ...one }))
   ]
 }
 
@@ -105,6 +139,7 @@ export async function markRecording(
   const mark = asksForTokens ? 'begun' : 'ended'
   const isMarked = (recording: Draft['knowledge']['recording']): boolean =>
     recording === mark || (recording === undefined && !asksForTokens)
+  if (commits.state.knowledge.hasLostKept) warn(LOST)
   if (isMarked(commits.state.knowledge.recording)) return
   try {
     await commits.commit(({ knowledge: { recording } }) => [
@@ -118,3 +153,7 @@ export async function markRecording(
     )
   }
 }
+
+const LOST =
+  'a compaction by an earlier build kept who knows which password in a form that is not read any ' +
+  'more: others may know every password that was there then'

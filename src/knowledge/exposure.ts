@@ -1,8 +1,7 @@
-/**
- * Passwords known by users whom no operation may tell them any more, and who knows a password at
- * all.
- */
-import type { Knower } from './knowledge.ts'
+/** Who knows a password, and who of them may be told it by no operation any more. */
+import { OTHERS, type How, type Knower } from './knowledge.ts'
+
+export type { How }
 import type { State } from '../store/state.ts'
 import { HOST, mayCall, sees, type Asked, type AskedAbilities } from '../rights/rights.ts'
 
@@ -23,18 +22,16 @@ export class Exposure {
     )
   }
 
-  /** Another number after each change of what users may do. */
-  get rights(): number {
-    return this.#state.rights
-  }
-
-  /** Another number after each password that was told, or that an entry has lost. */
-  get tellings(): number {
-    return this.#state.knowledge.tellings
+  /** Users who know the password of an entry, and may not be told it. `byEntry`: see `Knowledge`. */
+  of(id: number, byEntry: boolean): readonly number[] {
+    const { entries, knowledge } = this.#state
+    return this.#outsidersOf(entries.grupo(id)).filter(
+      user => knowledge.how(user, id, byEntry) !== undefined
+    )
   }
 
   /** Users, removed ones too, who may be told no password of the group's entries. */
-  outsiders(grupo: string | undefined): readonly number[] {
+  #outsidersOf(grupo: string | undefined): readonly number[] {
     const { users, rights } = this.#state
     if (this.#rights !== rights) this.#outsiders.clear()
     this.#rights = rights
@@ -49,51 +46,19 @@ export class Exposure {
     this.#outsiders.set(grupo, found)
     return found
   }
-
-  /** How many outsiders know the password of an entry; `others` know it through another entry. */
-  of(id: number, others: readonly number[] = []): number {
-    const { entries, knowledge } = this.#state
-    return this.outsiders(entries.grupo(id)).filter(
-      user => knowledge.knows(user, id) || others.includes(user)
-    ).length
-  }
-
-  /**
-   * Of the users who may not be told every password: those who know the one that these entries
-   * have, from one of them, or from an entry that had it.
-   */
-  confinedKnowers(number: number, ids: Iterable<number>): readonly number[] {
-    const { knowledge } = this.#state
-    const [former, all] = [knowledge.former.of(number), [...ids]]
-    return this.outsiders(undefined).filter(
-      user => former.has(user) || all.some(id => knowledge.knows(user, id))
-    )
-  }
-
-  /** Whether somebody knows the password from an entry that had it. */
-  isFormer(number: number): boolean {
-    return this.#state.knowledge.former.of(number).size > 0
-  }
-
-  formerNumbers(): Iterable<number> {
-    return this.#state.knowledge.former.numbers()
-  }
 }
 
-/** `equal`: from another entry that has, or had, the same password. */
-export type How = 'set' | 'read' | 'equal'
+export interface KnownUser {
+  readonly user: { readonly id: number; readonly email: string; readonly name: string }
+  readonly removed?: true
+}
 
 /**
  * Somebody who knows the present password of an entry. An operator without an account name has an
  * empty text.
  */
 export type KnownBy = { readonly how: How } & (
-  | {
-      readonly user: { readonly id: number; readonly email: string; readonly name: string }
-      readonly removed?: true
-    }
-  | { readonly operator: string }
-  | { readonly host: true }
+  KnownUser | { readonly operator: string } | { readonly host: true }
 )
 
 /**
@@ -105,57 +70,54 @@ export interface Knowing {
   readonly unrecordedBefore?: string | undefined
 }
 
-/**
- * Who knows the password of an entry, whoever set it first. `equals`: ids of the entries that have
- * the same password; undefined if it must not be told that others have it.
- */
+/** Those who know it from this entry first. `byEntry`: see `Knowledge`. */
 export function knowersOf(
-  { entries, knowledge }: State,
+  { knowledge }: State,
   id: number,
-  equals?: Iterable<number>
-): ReadonlyMap<Knower, How> {
-  const found = new Map<Knower, How>()
-  for (const { knower, how } of knowledge.knowersOf(id)) found.set(knower, how)
-  if (equals === undefined) return found
-  const others = [...equals]
-    .flatMap(other => knowledge.knowersOf(other))
-    .map(({ knower }) => knower)
-  for (const knower of [...others, ...knowledge.formerKnowers(entries.get(id)!.password)]) {
-    if (!found.has(knower)) found.set(knower, 'equal')
-  }
-  return found
+  byEntry: boolean
+): readonly (readonly [knower: Knower, how: How])[] {
+  const found = knowledge
+    .knowers()
+    .map(knower => [knower, knowledge.how(knower, id, byEntry)] as const)
+  return (['read', 'equal'] as const).flatMap(how =>
+    found.flatMap(([knower, one]) => (one === how ? [[knower, how] as const] : []))
+  )
 }
 
-/** If who read it before this time may be unknown: milliseconds since 1970, `Infinity` for now. */
+/**
+ * If others may know the present password of an entry: before when they may have read it, in
+ * milliseconds since 1970; `Infinity`: until now.
+ */
 export function unrecordedBeforeMs(
   { entries, knowledge }: State,
   id: number,
-  equals?: Iterable<number>
+  byEntry: boolean
 ): number | undefined {
-  // Reads are not recorded at all, or an operator's one is not recorded yet.
-  if (knowledge.recording !== 'begun' || knowledge.isUntold) return Infinity
-  if (equals === undefined) return knowledge.unrecordedBeforeMs(id)
-  const { password } = entries.get(id)!
-  return [id, ...equals]
-    .map(one => knowledge.unrecordedBeforeMs(one, password))
-    .find(ms => ms !== undefined)
+  if (knowledge.recording !== 'begun') return Infinity
+  if (knowledge.how(OTHERS, id, byEntry) === undefined) return undefined
+  return Math.max(knowledge.gapMs ?? 0, entries.changedMs(id) ?? 0)
 }
 
-/** As `knowersOf`. */
-export function whoKnows(state: State, id: number, equals?: Iterable<number>): Knowing {
-  const ms = unrecordedBeforeMs(state, id, equals)
+/** The same in ISO 8601, of a time that has come. */
+export function unrecordedBefore(state: State, id: number, byEntry: boolean): string | undefined {
+  const ms = unrecordedBeforeMs(state, id, byEntry)
+  return ms === undefined ? undefined : new Date(Math.min(ms, Date.now())).toISOString()
+}
+
+export function whoKnows(state: State, id: number, byEntry: boolean): Knowing {
+  const before = unrecordedBefore(state, id, byEntry)
   return {
-    knows: [...knowersOf(state, id, equals)].map(([knower, how]) => rowOf(state, knower, how)),
-    ...(ms !== undefined && { unrecordedBefore: new Date(Math.min(ms, Date.now())).toISOString() })
+    knows: knowersOf(state, id, byEntry).map(([knower, how]) => rowOf(state, knower, how)),
+    ...(before !== undefined && { unrecordedBefore: before })
   }
 }
 
-function rowOf({ users }: State, knower: Knower, how: How): KnownBy {
-  if (typeof knower !== 'number') {
-    return knower === HOST
-      ? { host: true, how }
-      : { operator: knower.slice('operator:'.length), how }
-  }
-  const { email = '', name = '', isRemoved } = users.get(knower) ?? { isRemoved: true }
-  return { user: { id: knower, email, name }, how, ...(isRemoved === true && { removed: true }) }
+function rowOf(state: State, knower: Knower, how: How): KnownBy {
+  if (typeof knower === 'number') return { ...knownUser(state, knower), how }
+  return knower === HOST ? { host: true, how } : { operator: knower.slice('operator:'.length), how }
+}
+
+export function knownUser({ users }: State, id: number): KnownUser {
+  const { email = '', name = '', isRemoved } = users.get(id) ?? { isRemoved: true }
+  return { user: { id, email, name }, ...(isRemoved === true && { removed: true }) }
 }

@@ -1,51 +1,72 @@
-/** The events of what is known, and their effects; `knowledge.…` are kept by a compaction. */
-import type { KeptFormer } from './former-knowers.ts'
+/** The events of what is known, and their effects. */
+import type { Entries } from '../entries/entry-table.ts'
+import { HOST, sees, type User } from '../rights/rights.ts'
+import type { Ids } from './ids.ts'
 import type {
-  Kept,
-  KeptChange,
   KeptKnower,
-  KeptPage,
+  KeptRecording,
   Knower,
   Knowledge,
   KnowledgeTable,
-  List
+  Recording
 } from './knowledge.ts'
-import { HOST, type User } from '../rights/rights.ts'
+
+/** What builds before 1.1.0 wrote: the active entries, those of some groups, or all. */
+type List = 'active' | 'all' | readonly string[]
 
 export interface KnowledgeEvents {
-  /** Before the answer: either `ids` or `list`. */
+  /**
+   * Before the answer. `password`: a former value. Builds before 1.1.0 wrote `ids` or `list`
+   * instead.
+   */
   'passwords.told': {
     readonly operation: string
+    readonly entryIds?: Ids | undefined
+    readonly password?: string | undefined
     readonly ids?: readonly number[] | undefined
     readonly list?: List | undefined
   }
   /**
-   * An operator's command. Without `id` and `list`, all entries. With `fields`, these and not the
-   * password.
+   * An operator's command. With `fields`, these and not the password; `former`: passwords that the
+   * entries had; `everything`: all that the journal has. Builds before 1.1.0 wrote `id`, `list`, or
+   * neither for all entries.
    */
   'entries.disclosed': {
     readonly command: string
     readonly entries: number
+    readonly entryIds?: Ids | undefined
+    readonly former?: readonly string[] | undefined
+    readonly everything?: true | undefined
+    readonly fields?: readonly string[] | undefined
     readonly id?: number | undefined
     readonly list?: List | undefined
-    readonly fields?: readonly string[] | undefined
   }
   'recording.begun': {}
   'recording.ended': {}
   /** Before it, reads may be missing. */
   'recording.gap': { readonly why: 'restored' | 'salvaged' | 'unrecorded' }
-  'knowledge.kept': Kept
-  'knowledge.knowers': { readonly knowers: readonly KeptKnower[] }
-  'knowledge.changes': { readonly first: number; readonly changes: readonly KeptChange[] }
-  'knowledge.pages': { readonly pages: readonly KeptPage[] }
-  'knowledge.former': { readonly passwords: readonly KeptFormer[] }
+  /** Kept by a compaction, this one last. */
+  'recording.kept': KeptRecording
+  'knowers.kept': { readonly knowers: readonly KeptKnower[] }
   /** Of removed users who still know something. */
   'knowledge.addresses': { readonly users: readonly Pick<User, 'id' | 'email' | 'name'>[] }
+  /** Kept by compactions of builds before 1.1.0: read as a gap. */
+  'knowledge.kept': {
+    readonly recording?: Recording
+    readonly unrecordedBefore?: unknown
+    readonly changes?: unknown
+    readonly recent?: unknown
+  }
+  'knowledge.knowers': { readonly knowers?: unknown }
+  'knowledge.changes': { readonly first?: unknown; readonly changes?: unknown }
+  'knowledge.pages': { readonly pages?: unknown }
+  'knowledge.former': { readonly passwords?: unknown }
 }
 
 interface Tables {
   readonly knowledge: KnowledgeTable
   readonly users: Map<number, User>
+  readonly entries: { readonly size: number }
 }
 
 interface EventType<D> {
@@ -79,19 +100,38 @@ export function authorOf(
 
 /** Drafts take no kept events. */
 const whole = ({ knowledge }: Tables): Knowledge => knowledge as Knowledge
+const nothing = (): void => {}
+
+function listed(tables: Tables, list: List): readonly number[] {
+  const entries = tables.entries as Entries
+  const groups = typeof list === 'string' ? undefined : list
+  return entries
+    .changedSince(0)
+    .filter(id => (list === 'all' ? entries.has(id) : entries.isActive(id)))
+    .filter(id => sees(groups, entries.grupo(id)))
+}
 
 export const KNOWLEDGE_TYPES: {
   readonly [T in keyof KnowledgeEvents]: EventType<KnowledgeEvents[T]>
 } = {
   'passwords.told': {
-    fields: ['operation', 'ids', 'list'],
-    reduce: ({ knowledge }, { ids, list, ...data }, _timeMs, by) =>
-      knowledge.tell(namedIn(data, by) ?? HOST, list === undefined ? ids! : { list })
+    fields: ['operation', 'entryIds', 'password', 'ids', 'list'],
+    reduce: (tables, { entryIds, password, ids, list, ...data }, _timeMs, by) => {
+      const knower = namedIn(data, by) ?? HOST
+      if (password !== undefined) tables.knowledge.tellFormer(knower, password)
+      else tables.knowledge.tell(knower, entryIds ?? ids ?? listed(tables, list!))
+    }
   },
   'entries.disclosed': {
-    fields: ['command', 'entries', 'id', 'list', 'fields'],
-    reduce: ({ knowledge }, { id, list = 'all', fields, ...data }, _timeMs, by) => {
-      if (fields === undefined) knowledge.tell(namedIn(data, by) ?? OPERATOR, id ?? { list })
+    fields: ['command', 'entries', 'entryIds', 'former', 'everything', 'fields', 'id', 'list'],
+    reduce: (tables, data) => {
+      const { knowledge } = tables
+      const { entryIds, former = [], everything, fields, id, list = 'all', ...rest } = data
+      if (fields !== undefined) return
+      const knower = namedIn(rest, null) ?? OPERATOR
+      for (const password of former) knowledge.tellFormer(knower, password)
+      if (everything) knowledge.tellAll(knower)
+      else knowledge.tell(knower, entryIds ?? (id === undefined ? listed(tables, list) : [id]))
     }
   },
   'recording.begun': {
@@ -106,27 +146,19 @@ export const KNOWLEDGE_TYPES: {
     fields: ['why'],
     reduce: ({ knowledge }, _data, timeMs) => knowledge.record('gap', timeMs)
   },
-  'knowledge.kept': {
-    fields: ['changes', 'recent', 'recording', 'unrecordedBefore'],
-    reduce: (tables, kept) => whole(tables).restore(kept)
+  'recording.kept': {
+    fields: ['recording', 'unrecordedBefore'],
+    reduce: (tables, kept) => whole(tables).restoreRecording(kept)
   },
-  'knowledge.knowers': {
+  'knowers.kept': {
     fields: ['knowers'],
-    rows: ['knowers', ['place', 'knower', 'lists']],
-    reduce: (tables, { knowers }) => whole(tables).restoreKnowers(knowers)
-  },
-  'knowledge.changes': {
-    fields: ['first', 'changes'],
-    reduce: (tables, { first, changes }) => whole(tables).restoreChanges(first, changes)
-  },
-  'knowledge.pages': {
-    fields: ['pages'],
-    rows: ['pages', ['place', 'page', 'bits']],
-    reduce: (tables, { pages }) => whole(tables).restorePages(pages)
-  },
-  'knowledge.former': {
-    fields: ['passwords'],
-    reduce: (tables, { passwords }) => whole(tables).former.restore(passwords)
+    rows: ['knowers', ['knower', 'ids', 'equal']],
+    reduce: (tables, { knowers }) => {
+      for (const { knower, ids = [], equal = [] } of knowers) {
+        whole(tables).tell(knower, ids)
+        whole(tables).tellEqual(knower, equal)
+      }
+    }
   },
   'knowledge.addresses': {
     fields: ['users'],
@@ -138,7 +170,20 @@ export const KNOWLEDGE_TYPES: {
         users.set(id, { ...user, email, name })
       }
     }
-  }
+  },
+  'knowledge.kept': {
+    fields: ['changes', 'recent', 'recording', 'unrecordedBefore'],
+    reduce: (tables, { recording }, timeMs) => {
+      const knowledge = whole(tables)
+      knowledge.recording = recording
+      if (recording === 'begun') knowledge.record('gap', timeMs)
+      knowledge.hasLostKept = true
+    }
+  },
+  'knowledge.knowers': { fields: ['knowers'], reduce: nothing },
+  'knowledge.changes': { fields: ['first', 'changes'], reduce: nothing },
+  'knowledge.pages': { fields: ['pages'], reduce: nothing },
+  'knowledge.former': { fields: ['passwords'], reduce: nothing }
 }
 
 /** Whether a draft must know of it. */

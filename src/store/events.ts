@@ -7,12 +7,12 @@ import {
   ENTRY_FIELDS,
   entryOf,
   REQUIRED_FIELDS,
+  type Entry,
   type EntryChanges,
   type EntryFields,
   type EntryRow
 } from '../entries/entry.ts'
 import type { GroupNames } from '../rights/groups.ts'
-import { purge, put } from '../knowledge/entry-changes.ts'
 import {
   authorOf,
   KNOWLEDGE_TYPES,
@@ -20,7 +20,7 @@ import {
   OPERATOR,
   type KnowledgeEvents
 } from '../knowledge/knowledge-events.ts'
-import type { KnowledgeTable, Knower } from '../knowledge/knowledge.ts'
+import { OTHERS, type KnowledgeTable, type Knower } from '../knowledge/knowledge.ts'
 import {
   dropAddress,
   endTokens,
@@ -142,6 +142,25 @@ const USER = [
 ] as const
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 
+/** `setMs`: see `EntryTable.set`. */
+function put(
+  { entries, knowledge }: Tables,
+  entry: Entry,
+  old: Entry | undefined,
+  setMs?: number,
+  by?: Knower
+): void {
+  knowledge.put(entry, old, by)
+  entries.set(entry, setMs)
+}
+
+function purge({ entries, knowledge, deletions }: Tables, id: number): void {
+  const old = entries.get(id)
+  if (old !== undefined) knowledge.purge(old)
+  deletions.delete(id)
+  entries.delete(id)
+}
+
 const created: Reduce<Events['entry.created']> = (tables, data, timeMs, by) => {
   assertNext(tables.entries, data.id)
   put(tables, entryOf(data.id, data, 1), undefined, timeMs, authorOf(tables.knowledge, data, by))
@@ -157,6 +176,8 @@ const imported: Reduce<Events['entries.imported']> = (tables, data, timeMs, by) 
   const author = authorOf(tables.knowledge, data, by)
   for (const [i, row] of rows.entries())
     put(tables, entryOf(first + i, row, row.status), undefined, timeMs, author)
+  // These passwords were in use elsewhere.
+  if (rows.length > 0) tables.knowledge.tell(OTHERS, [[first, first + rows.length - 1]])
 }
 const kept: Reduce<Events['fields.kept']> = (tables, { first, entries: rows }) => {
   assertNext(tables.entries, first)

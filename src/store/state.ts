@@ -4,10 +4,10 @@ import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from '../entries/entry-table.ts'
 import type { Entry } from '../entries/entry.ts'
 import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Tables } from './events.ts'
+import type { Clock } from './clock.ts'
 import { GroupNames } from '../rights/groups.ts'
 import { isOfKnowledge } from '../knowledge/knowledge-events.ts'
-import { KnowledgeDraft } from '../knowledge/knowledge-draft.ts'
-import { Knowledge } from '../knowledge/knowledge.ts'
+import { Knowledge, KnowledgeDraft } from '../knowledge/knowledge.ts'
 import {
   addressOf,
   isExpired,
@@ -18,16 +18,18 @@ import {
 } from '../rights/rights.ts'
 
 export class State implements Tables {
+  /** Of all that lists depend on. */
+  readonly clock: Clock = { now: 0 }
   readonly names: GroupNames = new GroupNames()
-  readonly entries: Entries = new Entries(this.names)
+  readonly entries: Entries = new Entries(this.names, this.clock)
   readonly deletions: Map<number, Deletion> = new Map()
-  readonly knowledge: Knowledge = new Knowledge(this.entries)
+  readonly knowledge: Knowledge = new Knowledge(this.clock)
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
   readonly tokens: Map<string, Token> = new Map()
   /** Empty without a record. */
   recorded = ''
-  /** Another number after each change of what users may do. */
+  /** When it last changed what users may do. */
   rights = 0
 
   /**
@@ -45,7 +47,7 @@ export class State implements Tables {
     assertKnownEvent(record.type, record.data)
     reduce(this, record, Date.parse(record.time))
     this.recorded = record.time
-    if (record.type.startsWith('user')) this.rights++
+    if (record.type.startsWith('user')) this.rights = ++this.clock.now
   }
 
   /** The open configuration's journal may hold expired tokens, too. */

@@ -12,7 +12,7 @@ import type { Session } from '../rights/rights.ts'
 
 export type { Command } from './queue.ts'
 
-export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone' | 'commitLast'>
+export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone' | 'commitFirst'>
 
 export interface JournalObserver {
   journalWritten?(ms: number, isMade: boolean): void
@@ -68,12 +68,9 @@ export class Store {
     return this.#enqueue(command, 'alone', by, 0)
   }
 
-  /**
-   * For reads that are recorded: when it resolves, the state is still what it saw. For at most a
-   * few short events.
-   */
-  commitLast<T>(command: Command<T>, by: Session | null = null): Promise<T> {
-    return this.#enqueue(command, 'last', by, 0)
+  /** For reads that are recorded: decided before the changes of its write, so it sees the state. */
+  commitFirst<T>(command: Command<T>, by: Session | null = null): Promise<T> {
+    return this.#enqueue(command, 'first', by, 0)
   }
 
   status(): Status & { readonly waiting: number } {
@@ -162,18 +159,28 @@ export class Store {
     // be answered on these records.
     const mostCommands = before.length > 0 && events.length === 0 ? before.length : Infinity
     this.#queue.putBack(before)
+    const next = this.#queue.take(Math.min(mostCommands, this.#together()))
     const write = new WriteDraft(new Draft(this.state, this.#wallMs()), this.journal)
-    let count = 0
-    for (const queued of this.#queue) {
-      const isAlone = queued.turn === 'alone'
-      if (count >= mostCommands || write.isFull() || (isAlone && count > 0)) break
-      if (!write.add(queued)) break
-      count++
-      if (isAlone) break
+    const decided = new Set<Queued>()
+    const isFirst = ({ turn }: Queued): boolean => turn === 'first'
+    for (const queued of [...next.filter(isFirst), ...next.filter(one => !isFirst(one))]) {
+      if (!write.decide(queued)) break
+      decided.add(queued)
     }
-    write.decideLast()
-    this.#write = { commands: this.#queue.take(count), events: write.events }
+    // Both in the order of their coming.
+    this.#queue.putBack(next.filter(queued => !decided.has(queued)))
+    this.#write = { commands: next.filter(queued => decided.has(queued)), events: write.events }
     return write.events
+  }
+
+  /** How many of the next commands may share a write. */
+  #together(): number {
+    let count = 0
+    for (const { turn } of this.#queue) {
+      if (turn === 'alone') return Math.max(1, count)
+      count++
+    }
+    return count
   }
 
   #report(ms: number, isMade: boolean): void {
@@ -182,15 +189,11 @@ export class Store {
   }
 }
 
-/** About what a command that is decided last adds to a write. */
-const LAST = { records: 2, bytes: 512 }
-
 /** A write that is being decided, each command on a draft that has the events before it. */
 class WriteDraft {
   readonly events: EncodedEvent[] = []
   readonly #draft: Draft
   readonly #journal: Journal
-  readonly #last: Queued[] = []
   /** Of the events' JSON. */
   #bytes = 0
 
@@ -199,38 +202,22 @@ class WriteDraft {
     this.#journal = journal
   }
 
-  isFull(): boolean {
-    const { maxRecords, maxBytes } = this.#journal
-    const { length } = this.#last
-    return (
-      this.events.length + length * LAST.records >= maxRecords ||
-      this.#bytes + this.#draft.readUnits + length * LAST.bytes >= maxBytes
-    )
-  }
-
   /**
    * False if its events would make the write longer than `maxBytes`, which only a command alone
-   * may: it is decided again for the next write.
+   * may: it is decided again for the next write. An error may follow from an earlier event, so it is
+   * told once that event is durable.
    */
-  add(queued: Queued): boolean {
-    if (queued.turn !== 'last') return this.#decide(queued)
-    this.#last.push(queued)
-    return true
-  }
-
-  decideLast(): void {
-    for (const queued of this.#last) this.#decide(queued)
-  }
-
-  /** An error may follow from an earlier event, so it is told once that event is durable. */
-  #decide(queued: Queued): boolean {
+  decide(queued: Queued): boolean {
+    const { maxRecords, maxBytes } = this.#journal
+    const isFull =
+      this.events.length >= maxRecords || this.#bytes + this.#draft.readUnits >= maxBytes
+    if (isFull) return false
     try {
       if (queued.by !== null) this.#draft.assertStands(queued.by)
       const [events, outcome] = queued.command(this.#draft)
       const bytes = events.reduce((sum, event) => sum + this.#bytesOf(event), 0)
-      const isFirst = this.events.length === 0 && this.#last.length === 0
-      if (!isFirst && queued.turn !== 'last' && this.#bytes + bytes > this.#journal.maxBytes)
-        return false
+      const isAfterOthers = this.events.length > 0 && events.length > 0
+      if (isAfterOthers && this.#bytes + bytes > maxBytes) return false
       this.#bytes += bytes
       for (const event of events) this.#draft.take(event)
       this.events.push(...events)

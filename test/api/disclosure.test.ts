@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
+import type { Tells } from '../../src/entries/entry.ts'
 import { disclosed, markRecording } from '../../src/knowledge/disclosure.ts'
-import type { Tells } from '../../src/knowledge/knowledge.ts'
+import { knowersOf } from '../../src/knowledge/exposure.ts'
 import { breakDisk, holdAppend } from '../support/disk-faults.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import { until } from '../support/program.ts'
@@ -29,11 +30,11 @@ interface Team {
 async function team(t: TestContext, flags: Record<string, string> = {}): Promise<Team> {
   const started = await startProtected(t, { 'extra-routes': 'on', ...flags }, USERS)
   const [ana, bea] = [await tokenOf(started), await tokenOf(started, BEA)]
-  const { knowledge } = started.service.store.state
+  const { state } = started.service.store
   const as = (token: string): Team['ana'] => (method, path, body, fields = []) =>
     call(t, started.url, method, `/api/${path}`, { token, body, fields })
   return {
-    started, ana: as(ana), bea: as(bea), knows: id => knowledge.knowersOf(id).map(({ knower }) => knower),
+    started, ana: as(ana), bea: as(bea), knows: id => knowersOf(state, id, true).map(([knower]) => knower),
     told: () => recordsOf(started).filter(({ type }) => type === 'passwords.told').map(({ by }) => [by, undefined])
   }
 }
@@ -120,7 +121,7 @@ test('what tells no password is not recorded', async t => {
     assert.equal((await bea(method, path, body, fields)).status, status, `${method} ${path}`)
   }
   assert.deepEqual(told(), [])
-  assert.deepEqual(started.service.store.state.knowledge.knowersOf(1).map(({ knower }) => knower), [1])
+  assert.deepEqual(knowersOf(started.service.store.state, 1, false).map(([knower]) => knower), [1])
 })
 
 test('equal reads at once make one record; a read beside a change tells what is recorded', async t => {
@@ -156,11 +157,11 @@ test('a former value is read once: another history that is read meanwhile refuse
   assert.deepEqual((await Promise.all(histories)).map(({ status }) => status).sort(), [200, 503])
 })
 
-test('nobody is named for a read whose entry went out of sight or was deleted in the same write', async t => {
+test('a read is answered, and recorded, as of before the changes that share its write', async t => {
   const { knows, started: { service: { store, accounts } } } = await team(t)
   await accounts!.changeUser(BEA, undefined, undefined, ['a'])
   const { abilities, groups } = store.state.users.get(2)!
-  const session = { user: 2, hash: '', token: undefined, abilities, groups } as never
+  const session = { user: 2, hash: '', token: {}, abilities, groups } as never
   const gone = {
     moved: (id: number) => updateEntry(store, id, { grupo: 'b' }, null),
     deleted: (id: number) => deleteEntry(store, id, null)
@@ -170,15 +171,15 @@ test('nobody is named for a read whose entry went out of sight or was deleted in
     await createEntry(store, { ...FIELDS, grupo: 'a' }, null)
     id++
     const list = (): { tells?: Tells } =>
-      store.state.entries.list(['a']) === undefined ? {} : { tells: { list: ['a'] } }
-    const [answer] = await Promise.all([disclosed(store, session, 'listPassword', list, list()), go(id)])
-    assert.deepEqual([answer, knows(id)], [{}, ['host']], how)
+      store.state.entries.list(['a']) === undefined ? {} : { tells: 'list' }
+    const [answer] = await Promise.all([disclosed(store, session, 'listPassword', list), go(id)])
+    assert.deepEqual([answer, knows(id)], [{ tells: 'list' }, ['host', 2]], how)
   }
   await createEntry(store, { ...FIELDS, grupo: 'a' }, null)
   id++
   const one = (): { tells?: Tells } => store.state.entries.grupo(id) === 'a' ? { tells: id } : {}
-  const [answer] = await Promise.all([disclosed(store, session, 'getPassword', one, one()), gone.moved(id)])
-  assert.deepEqual([answer, knows(id)], [{}, ['host']], 'moved, and read by itself')
+  const [answer] = await Promise.all([disclosed(store, session, 'getPassword', one), gone.moved(id)])
+  assert.deepEqual([answer, knows(id)], [{ tells: id }, ['host', 2]], 'moved, and read by itself')
 })
 
 test('the list of a caller with groups tells the entries of these groups, and later ones anew', async t => {

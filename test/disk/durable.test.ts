@@ -6,7 +6,6 @@ import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
 import { cutBack as cutOpen, settle as settleOpen } from '../../src/journal/file-journal.ts'
-import { leaveNote } from '../../src/parts/operator/socket/unrecorded.ts'
 import { makeWhole } from '../../src/parts/commands/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
@@ -226,17 +225,4 @@ test('a torn tail is cut off once the copy of it has a durable name', async t =>
   await startAndStop(folder, { files })
   assert.deepEqual(steps.slice(steps.indexOf('make journal.jsonl.torn')),
     ['make journal.jsonl.torn', 'sync ', `cut to ${whole.length}`])
-})
-
-test('a note of what was shown unrecorded has a durable name before anything is shown, or is not there', t => {
-  const folder = freshFolder(t)
-  const calls: string[] = []
-  const noted = (sync: () => void): Files => ({
-    ...disk, sync: path => { calls.push(`sync ${path}, which has ${readdirSync(folder).length}`); sync() }
-  })
-  const failing = noted(() => { throw Object.assign(new Error('EIO'), { code: 'EIO' }) })
-  assert.throws(() => leaveNote({ files: failing, folder }, {}), /nothing is shown: it cannot be recorded, .*: EIO$/)
-  assert.deepEqual(readdirSync(folder), [])
-  leaveNote({ files: noted(() => disk.sync(folder)), folder }, { by: 'operator' })
-  assert.deepEqual(calls, Array(2).fill(`sync ${folder}, which has 1`))
 })

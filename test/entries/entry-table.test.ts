@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { eachId, type Ids } from '../../src/knowledge/ids.ts'
+import type { Command } from '../../src/store/store.ts'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { LIST_PAGE_ENTRIES, MAX_KEPT_TAGS } from '../../src/limits.ts'
@@ -136,13 +138,19 @@ test('a page without deleted entries hides none at the edges of the pages beside
     [1], []])
 })
 
-test('an export reads every entry, wherever its pages end', async () => {
+test('an export reads every entry, and records each page, wherever its pages end', async () => {
   for (const large of [1, 2, 3]) {
     const entries = new Entries()
     for (let id = 1; id <= 3; id++) entries.set(entry(id, id === large ? 'x'.repeat(2 ** 20) : 'p'))
+    const told: number[] = []
+    const commitFirst = async (decide: Command<unknown>): Promise<unknown> => {
+      const [events, outcome] = decide({} as never)
+      for (const { data } of events) eachId((data as { entryIds: Ids }).entryIds, id => told.push(id))
+      return outcome
+    }
     const ask = (name: 'readEntries', body: never): unknown =>
-      OPERATIONS[name].run({ store: { state: { entries } } } as never, body)
-    const found = await entriesOf({ store: { ask } } as never, 'all')
-    assert.deepEqual(found.map(({ id }) => id), [1, 2, 3], `the page ends behind ${large}`)
+      OPERATIONS[name].run({ store: { state: { entries } }, commits: { commitFirst } } as never, body)
+    const found = await entriesOf({ store: { ask } } as never, 'all', 'export')
+    assert.deepEqual([found.map(({ id }) => id), told], [[1, 2, 3], [1, 2, 3]], `the page ends behind ${large}`)
   }
 })

@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
-import { EqualPasswords } from '../../src/parts/page-api/equal-passwords.ts'
-import { countKnown, exposedEntries } from '../../src/parts/operator/socket/exposed-entries.ts'
+import { OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { event } from '../../src/store/event.ts'
 import { Exposure, whoKnows } from '../../src/knowledge/exposure.ts'
 import { listingOf, type ListForm } from '../../src/parts/page-api/listing.ts'
-import type { Tells } from '../../src/knowledge/knowledge.ts'
 import { sessionFor } from '../../src/rights/rights.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
 import type { FullStore } from '../support/stores.ts'
@@ -16,12 +14,18 @@ import type { FullStore } from '../support/stores.ts'
 const FIELDS = { sistema: 's', usuario: 'u' }
 const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword', ['password:update']]])
 
+/** Of each entry that the operator is shown as exposed. */
+function shownToOperator(store: FullStore): readonly (readonly [id: number, exposed: number])[] {
+  const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof OPERATIONS.findEntries.run>[0]
+  const found = OPERATIONS.findEntries.run(call, { text: undefined, among: 'active', isExposed: 1 })
+  return (found as readonly { readonly id: number, readonly exposed: number }[]).map(({ id, exposed }) => [id, exposed])
+}
+
 interface Counting {
   readonly store: FullStore
-  readonly equals: EqualPasswords
   /** Of each row that has one: id and `exposed`. */
   exposed(form?: ListForm): Promise<readonly (readonly [id: number, exposed: number])[]>
-  tell(by: number, tells: Tells): Promise<void>
+  tell(by: number, ...entryIds: readonly number[]): Promise<void>
   tag(form: ListForm): Promise<string>
 }
 
@@ -33,19 +37,16 @@ async function counting(): Promise<Counting> {
     await store.accounts.addUser(`${name}@x.org`, name, ['password:read'], PASSWORD, groups)
   }
   const exposure = new Exposure(state, ABILITIES)
-  const equals = new EqualPasswords(state.entries, exposure)
-  const list = listingOf(state.entries, equals, exposure)
-  const tell = (by: number, tells: Tells): Promise<void> => store.commit(() => {
-    const data = typeof tells === 'object' && 'list' in tells ? tells : { ids: [tells].flat() }
-    return [[event('passwords.told', by, { operation: 'getPassword', ...data })], undefined]
-  })
+  const list = listingOf(state, exposure)
+  const tell: Counting['tell'] = (by, ...entryIds) => store.commit(() =>
+    [[event('passwords.told', by, { operation: 'getPassword', entryIds })], undefined])
   return {
-    store, tell, equals,
+    store, tell,
     exposed: async (form = 'exposed') => {
       const rows = JSON.parse((await list(form)).bytes.toString())
         .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]])
       if (form === 'reused exposed') {
-        assert.deepEqual([...exposedEntries(state, ABILITIES)], rows, 'the operator is shown the same')
+        assert.deepEqual(shownToOperator(store), rows, 'the operator is shown the same')
       }
       return rows
     },
@@ -58,7 +59,7 @@ test('exposed counts who knows a password and was removed, lost the group, or ma
   const { accounts } = store
   for (const grupo of ['a', 'b', undefined]) await createEntry(store, { ...FIELDS, password: `of ${grupo}`, grupo },
     null)
-  await tell(1, { list: 'active' })
+  await tell(1, 1, 2, 3)
   await tell(2, 1)
   await tell(3, 2)
   assert.deepEqual(await exposed(), [])
@@ -80,17 +81,16 @@ test('exposed counts who knows a password and was removed, lost the group, or ma
 })
 
 test('who knows an equal password counts, for who sees all, also if it is told by another entry later', async () => {
-  const { store, exposed, tell, equals } = await counting()
+  const { store, exposed, tell } = await counting()
   for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
   await createEntry(store, { ...FIELDS, password: 'another', grupo: 'b' }, null)
   assert.deepEqual(await exposed('reused exposed'), [])
   await tell(2, 1)
   assert.deepEqual([await exposed('reused exposed'), await exposed()], [[[2, 1]], []],
     'bea sees a, and knows what b has')
-  assert.deepEqual(whoKnows(store.state, 2, [1, 2]).knows.map(({ how }) => how), ['set', 'equal'])
+  assert.deepEqual(whoKnows(store.state, 2, false).knows.map(({ how }) => how), ['read', 'equal'])
   await deleteEntry(store, 1, null)
   assert.deepEqual(await exposed('reused exposed'), [[2, 1]], 'a deleted entry has the same')
-  assert.deepEqual([1, 2, 3].map(id => [...equals.idsAs(id)].sort()), [[1, 2], [1, 2], []], 'of a deleted one, too')
   await updateEntry(store, 2, { password: 'its own' }, null)
   assert.deepEqual(await exposed('reused exposed'), [])
 })
@@ -98,22 +98,21 @@ test('who knows an equal password counts, for who sees all, also if it is told b
 test('who knows a password from an entry that has another now still knows it of the entries that have it', async () => {
   const { store, exposed, tell } = await counting()
   const { state } = store
-  const knowing = (id: number, equals?: readonly number[]): unknown[] =>
-    whoKnows(state, id, equals).knows.map(({ how, ...who }) => ['user' in who ? who.user.name : who, how])
+  const knowing = (id: number, byEntry: boolean): unknown[] =>
+    whoKnows(state, id, byEntry).knows.map(({ how, ...who }) => ['user' in who ? who.user.name : who, how])
   for (const grupo of ['a', 'b']) await createEntry(store, { ...FIELDS, password: 'the same', grupo }, null)
   await tell(2, 1)
   await updateEntry(store, 1, { password: 'its own' }, null)
   assert.deepEqual(await exposed('reused exposed'), [[2, 1]])
-  assert.deepEqual([await exposed(), knowing(2)], [[], [[{ host: true }, 'set']]], 'others would be answered a guess')
-  assert.deepEqual(knowing(2, [2]), [[{ host: true }, 'set'], ['bea', 'equal']])
-  assert.deepEqual(exposedEntries(state, ABILITIES), new Map([[2, 1]]))
-  assert.equal(countKnown(state, 2), 1)
+  assert.deepEqual([await exposed(), knowing(2, true)], [[], [[{ host: true }, 'read']]],
+    'others would be answered a guess')
+  assert.deepEqual(knowing(2, false), [[{ host: true }, 'read'], ['bea', 'equal']])
   await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
   assert.deepEqual(await exposed('reused exposed'), [[2, 1], [3, 1]])
   await purgeEntry(store, 2)
   assert.deepEqual(await exposed('reused exposed'), [[3, 1]], 'a purged one was the same')
   await updateEntry(store, 3, { password: 'another' }, null)
-  assert.deepEqual([await exposed('reused exposed'), countKnown(state, 2)], [[], 0])
+  assert.deepEqual(await exposed('reused exposed'), [])
   await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
   assert.deepEqual(await exposed('reused exposed'), [[4, 1]], 'one that comes later, too')
 })
@@ -160,11 +159,11 @@ test('what was read unrecorded from an entry with the same password is said of t
   await createEntry(store, { ...FIELDS, password: 'the same' }, null)
   await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
   await createEntry(store, { ...FIELDS, password: 'the same' }, null)
-  const before = (equals?: readonly number[]): unknown => whoKnows(state, 2, equals).unrecordedBefore
-  const gap = whoKnows(state, 1).unrecordedBefore
-  assert.deepEqual([before(), before([1, 2])], [undefined, gap])
+  const before = (byEntry: boolean, id = 2): unknown => whoKnows(state, id, byEntry).unrecordedBefore
+  const set = new Date(state.entries.changedMs(2)!).toISOString()
+  assert.deepEqual([before(true), before(false)], [undefined, set], 'when it was set, which is later')
   await updateEntry(store, 1, { password: 'another' }, null)
-  assert.deepEqual([before(), before([2]), whoKnows(state, 1, [1]).unrecordedBefore], [undefined, gap, undefined])
+  assert.deepEqual([before(true), before(false), before(false, 1)], [undefined, set, undefined])
 })
 
 test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {
@@ -173,15 +172,15 @@ test('an answer names users, removed ones, operators and the host; what was not 
   await tell(1, 1)
   await store.accounts.removeUser('ana@x.org')
   await store.commit(() => [['', 'eva'].map(operator => {
-    const data = { command: 'entry get', entries: 1, id: 1, operator }
+    const data = { command: 'entry get', entries: 1, entryIds: [1], operator }
     return event('entries.disclosed', null, data)
   }), undefined])
-  assert.deepEqual(whoKnows(store.state, 1), { knows: [
-    { host: true, how: 'set' }, { user: { id: 1, email: 'ana@x.org', name: 'ana' }, how: 'read', removed: true },
+  assert.deepEqual(whoKnows(store.state, 1, false), { knows: [
+    { host: true, how: 'read' }, { user: { id: 1, email: 'ana@x.org', name: 'ana' }, how: 'read', removed: true },
     { operator: '', how: 'read' }, { operator: 'eva', how: 'read' }
   ] })
   await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
-  assert.equal(whoKnows(store.state, 1).unrecordedBefore, store.state.recorded)
+  assert.equal(whoKnows(store.state, 1, false).unrecordedBefore, store.state.recorded)
   await store.commit(() => [[event('recording.ended', null, {})], undefined])
-  assert.match(whoKnows(store.state, 1).unrecordedBefore!, /^20/)
+  assert.match(whoKnows(store.state, 1, false).unrecordedBefore!, /^20/)
 })

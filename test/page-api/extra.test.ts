@@ -4,18 +4,15 @@ import test, { type TestContext } from 'node:test'
 import type { DurableJournal } from '../../src/journal/journal.ts'
 import { historyRoutes } from '../../src/parts/page-api/history-routes.ts'
 import { historyReader, type Change } from '../../src/parts/page-api/history.ts'
-import { knowledgeRoute } from '../../src/parts/page-api/knowledge-route.ts'
 import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { forOperator } from '../../src/parts/operator/socket/operator-changes.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
-import { freshStore, memoryStore } from '../support/stores.ts'
+import { freshStore } from '../support/stores.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
 import { send, startService, within, type Started } from '../support/service.ts'
 import { Accounts } from '../../src/accounts/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/entries/entry-commands.ts'
-import { EqualPasswords } from '../../src/parts/page-api/equal-passwords.ts'
-import { Exposure } from '../../src/knowledge/exposure.ts'
 
 const ROUTES = [
   ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
@@ -163,17 +160,6 @@ test('a former value is not answered to whom its entry goes out of sight while i
     store.state.apply({ seq: 0, time: store.state.recorded, type: 'fields.updated', by: null, data })
     assert.equal((await looking).status, 404, operation)
   }
-})
-
-test('who knows an entry is not answered if it is purged while passwords are compared', async () => {
-  const store = memoryStore()
-  await importEntries(store, Array.from({ length: 100 * LIST_PAGE_ENTRIES }, (_, i) =>
-    ({ sistema: 's', usuario: 'u', password: `${i}`, status: 1 } as const)))
-  const equals = new EqualPasswords(store.state.entries, new Exposure(store.state, new Map()))
-  const { handle } = knowledgeRoute(store, equals, () => true)
-  const [looking, other] = [1, 2].map(id => handle({ id } as never))
-  store.state.apply({ seq: 0, time: store.state.recorded, type: 'entry.purged', by: null, data: { id: 1 } })
-  assert.deepEqual([(await looking)!.status, (await other)!.status], [404, 200])
 })
 
 test('each asks for an ability of its own, and counts against the rate limit', async t => {

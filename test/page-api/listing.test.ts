@@ -5,7 +5,6 @@ import { gunzipSync } from 'node:zlib'
 import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import { isPackable, packer } from '../../src/parts/page-api/packing.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
-import { EqualPasswords } from '../../src/parts/page-api/equal-passwords.ts'
 import { Exposure } from '../../src/knowledge/exposure.ts'
 import type { Store } from '../../src/store/store.ts'
 import { listingOf } from '../../src/parts/page-api/listing.ts'
@@ -18,7 +17,7 @@ import { freshFolder, send, startService } from '../support/service.ts'
 
 function listOf({ state }: Pick<Store, 'state'>): ReturnType<typeof listingOf> {
   const exposure = new Exposure(state, new Map([['getPassword', ['password:read']]]))
-  return listingOf(state.entries, new EqualPasswords(state.entries, exposure), exposure)
+  return listingOf(state, exposure)
 }
 
 const FLAGS = { 'extra-routes': 'on' }

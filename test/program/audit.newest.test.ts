@@ -59,8 +59,8 @@ test('who set or got a password knows it till the next; HEAD, refusal, list with
   await done(folder, 'entry get 4 --reveal')
   const before = await audited(folder)
   assert.deepEqual(before.rows, [
-    [1, 'ana@x', 'set'], [1, 'bea@x', 'read'], [2, 'ana@x', 'set'], [3, 'ana@x', 'set'], [3, 'bea@x', 'read'],
-    [4, 'ana@x', 'set'], [4, 'operator', 'read']
+    [1, 'ana@x', 'read'], [1, 'bea@x', 'read'], [2, 'ana@x', 'read'], [3, 'ana@x', 'read'], [3, 'bea@x', 'read'],
+    [4, 'ana@x', 'read'], [4, 'operator', 'read']
   ])
   assert.deepEqual([before.code, before.error], [0, ''])
   await ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
@@ -71,7 +71,7 @@ test('who set or got a password knows it till the next; HEAD, refusal, list with
   const records = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
   const lastOf = (wanted: string, of: (data: any) => boolean): string =>
     records.findLast(({ type, data }) => type === wanted && of(data)).time
-  const since = [lastOf('entry.updated', ({ id }) => id === 1), lastOf('passwords.told', ({ ids }) => ids.includes(1))]
+  const since = [lastOf('entry.updated', ({ id }) => id === 1), lastOf('passwords.told', ({ entryIds }) => entryIds.includes(1))]
   assert.deepEqual((await audited(folder, '1')).report.knows.map((row: any) => [row.who, row.since]),
     [['ana@x', since[0]], ['bea@x', since[1]]], 'since the present password')
   const { rows, report } = await audited(folder, 's3')
@@ -118,7 +118,7 @@ test('what was not recorded is said, with exit code 1: without tokens, and befor
   assert.deepEqual([code, Date.parse(String(when)) > 0, ids], [1, true, [1]])
   assert.match(error, /^warning: reads before \S+ were not recorded: others may know 1 password, of ids 1\n$/)
   await ask('POST', 'updatePassword/1', 'ana@x', { password: 'new' })
-  assert.deepEqual([(await audited(folder)).code, (await audited(folder)).rows], [0, [[1, 'ana@x', 'set']]])
+  assert.deepEqual([(await audited(folder)).code, (await audited(folder)).rows], [0, [[1, 'ana@x', 'read']]])
 })
 
 test('a name that fits nobody, or more than one entry, is refused', async t => {
@@ -227,6 +227,6 @@ test('after a restore it is said that others may know a password, whether the to
     rmSync(join(folder, 'journal.jsonl'))
     await done(folder, `journal restore ${copy}${flag}`)
     const { code, rows, report } = await audited(folder)
-    assert.deepEqual([code, rows, Object.values(report.unrecordedBefore)], [1, [[1, 'ana@x', 'set']], [[1]]], flag)
+    assert.deepEqual([code, rows, Object.values(report.unrecordedBefore)], [1, [[1, 'ana@x', 'read']], [[1]]], flag)
   }
 })

@@ -151,7 +151,7 @@ test('when its output cannot be written, the command ends with 1 and says why', 
 })
 
 // The journal cannot grow either, so that the export is not recorded.
-for (const words of ['journal backup -', 'export --yes --unrecorded --output -', 'entry list --json']) {
+for (const words of ['journal backup -', 'export --yes --output -', 'entry list --json']) {
   test(`where a file takes only a part of its output, ${words} ends with 1 and says why`, async t => {
     const folder = join(freshFolder(t), 'data')
     makeJournal(folder, 500, BODY_BYTES)

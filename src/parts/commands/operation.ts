@@ -4,7 +4,6 @@ import type { JournalLocation, Status } from '../../journal/journal.ts'
 import type { Issued, ListedToken, ListedUser } from '../../accounts/listed.ts'
 import type { Entry, EntryChanges, EntryField, EntryFields, EntryRow } from '../../entries/entry.ts'
 import type { Abilities, GivenGroups } from '../../accounts/account-shapes.ts'
-import type { Events } from '../../store/events.ts'
 
 /** An answer that is sent piece by piece. */
 export class Lines {
@@ -68,12 +67,6 @@ export interface FolderStatus extends JournalLocation, Status {
   readonly file?: FileStat | undefined
 }
 
-/** `unrecorded`: why the disclosure could not be recorded. */
-export interface Disclosed<T> {
-  readonly found: T
-  readonly unrecorded?: string
-}
-
 /** The entry that a change was about, as it is after the change. */
 export type Named = { readonly id: number } & Pick<EntryFields, 'sistema' | 'usuario'>
 
@@ -123,14 +116,11 @@ interface Operations {
   revokeTokens: [Email, {}]
   findEntries: [Searched, readonly Listed[]]
   /** Shows its secrets, or one field alone, to `command`; without that, none. */
-  getEntry: [
-    Id & { command: string | undefined; field?: EntryField | undefined } & Unrecorded,
-    Disclosed<Entry>
-  ]
+  getEntry: [Id & { command: string | undefined; field?: EntryField | undefined }, Entry]
   getCode: [Id, Named & { readonly code: string; readonly seconds: number }]
-  /** With secrets: ask for `disclose` before they are shown. */
+  /** With secrets: each page is recorded in the step that reads it. */
   readEntries: [
-    { from: number; among: Among },
+    { from: number; among: Among; command: string },
     { readonly found: readonly Entry[]; readonly next?: number }
   ]
   addEntry: [EntryFields, Named]
@@ -138,7 +128,11 @@ interface Operations {
   deleteEntry: [Id, Named]
   restoreEntry: [Id, Named]
   purgeEntry: [Id, Named]
-  disclose: [Events['entries.disclosed'] & Unrecorded, Disclosed<{}>]
+  /** Values that `command` has read from the journal: those that an entry has and had, or all. */
+  disclose: [
+    { command: string; id?: number | undefined; former?: readonly string[] | undefined },
+    {}
+  ]
   importEntries: [{ rows: readonly ImportRow[]; keepsDuplicates: 0 | 1; isTrial: 0 | 1 }, Imported]
   rotateKey: [{}, Rotated]
   rescueJournal: [{ damage: string | undefined }, Lines]
@@ -149,11 +143,6 @@ interface Operations {
 /** The password is one that the program made. */
 export type NewUser = Email &
   Rights & { readonly name: string | undefined; readonly password: string }
-
-/** 1: if the disclosure cannot be recorded, a note beside the journal is enough. */
-interface Unrecorded {
-  readonly mayBeUnrecorded?: 0 | 1 | undefined
-}
 
 type Rights = { readonly abilities: Abilities; readonly groups: GivenGroups }
 export type OperationName = keyof Operations

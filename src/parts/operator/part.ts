@@ -1,12 +1,44 @@
 /** Serves operations on the lock's socket, which only the folder's owner can open. */
+import { join } from 'node:path'
 import { systemCode } from '../../errors.ts'
 import { disk } from '../../journal/files.ts'
 import { locationOf } from '../../journal/folder.ts'
 import type { Part } from '../../part.ts'
+import { event } from '../../store/event.ts'
+import type { Store } from '../../store/store.ts'
 
 /** Above both limits the log suggests a compaction. */
 const LONG_READ_MS = 1_000
 const MANY_RECORDS_AN_ENTRY = 10
+
+/**
+ * A build before 1.1.0 has shown passwords that it could not record, and left notes of that: a gap
+ * stands for them.
+ */
+async function settleNotes(
+  folder: string,
+  store: Store,
+  warn: (line: string) => void
+): Promise<void> {
+  const names = disk.stat(folder) === undefined ? [] : disk.list(folder)
+  const notes = names.filter(name => /^unrecorded-.*\.json$/.test(name))
+  if (notes.length === 0) return
+  const named = notes.join(', ')
+  try {
+    await store.commit(({ knowledge: { recording } }) => [
+      recording === 'begun' ? [event('recording.gap', null, { why: 'unrecorded' })] : [],
+      undefined
+    ])
+    for (const name of notes) disk.remove(join(folder, name))
+    warn(
+      `${named}: operators were shown passwords; now a record says that, and these files are removed`
+    )
+  } catch (error) {
+    warn(
+      `${named}: operators were shown passwords, and no record says so yet: ${systemCode(error)}`
+    )
+  }
+}
 
 export const operator: Part = {
   settings: {},
@@ -29,10 +61,8 @@ export const operator: Part = {
     const { rescueAtStop } = await import('./rewriting/rescue.ts')
     const warn = (line: string): void => log.warn(line)
     const rescue = { head: undefined }
-    const place = { files: disk, folder: locationOf(settings).folder }
-    const { notesIn, settleNotes, UNTOLD } = await import('./socket/unrecorded.ts')
-    const why = await settleNotes(place, store)
-    if (why !== undefined) warn(`${UNTOLD}${notesIn(place).join(', ')}: ${why}`)
+    const { folder } = locationOf(settings)
+    await settleNotes(folder, store, warn)
     const operated = {
       store,
       journal,
@@ -40,7 +70,8 @@ export const operator: Part = {
       readMs,
       warn,
       rescue,
-      ...place
+      folder,
+      files: disk
     }
     const end = serveOperations(lock.server, operated)
     return {

@@ -41,7 +41,7 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
         // moved out of sight, or purged, meanwhile
         if (before(id, session) !== undefined) return UNKNOWN
         if (field !== 'password') return read
-        return { ...read, tells: value === state.entries.get(id)?.password ? id : [], again }
+        return { ...read, tells: { id, password: value }, again }
       }
       return again()
     }

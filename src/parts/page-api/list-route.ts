@@ -5,6 +5,7 @@ import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS } from '../../entries/entry.ts'
 import type { ListForm, Listing } from './listing.ts'
 import type { Groups } from '../../rights/rights.ts'
 import { namesTag, takesCoding } from '../routes/coding.ts'
+import { KNOWN_USER } from './knowledge-route.ts'
 import { TEXT, type DescribedRoute, type RouteDescription } from '../routes/described-route.ts'
 import { isPackable, packer } from './packing.ts'
 
@@ -59,7 +60,8 @@ const LIST: RouteDescription = {
     'An empty array if there is none. `changed` is when the password was last set, if that is known. For ' +
     'callers who may also list the passwords, `reused` says how many other entries have the same one. For ' +
     'callers who may ask who knows a password, `exposed` says how many know this one who may not be told it any ' +
-    'more. `notas` and `otp` are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
+    'more, and `exposedTo` who they are; before `unrecordedBefore`, others may have read it. `notas` and `otp` ' +
+    'are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
     '`EXTRA_ROUTES=on`, or with a page.',
   answers: {
     entries: jsonReply(
@@ -81,6 +83,8 @@ const LIST: RouteDescription = {
           changed: TEXT,
           reused: { type: 'integer', minimum: 1 },
           exposed: { type: 'integer', minimum: 1 },
+          exposedTo: { type: 'array', items: KNOWN_USER },
+          unrecordedBefore: TEXT,
           ...SET
         }
       }

@@ -1,19 +1,20 @@
 /**
  * The list without secrets. Only a caller who sees all entries and may read their passwords learns
- * how many other entries share a password, because the count would answer guesses.
+ * what depends on a password's text, because that would answer guesses: how many other entries
+ * share it, and who knows it from elsewhere.
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
-import type { Entries } from '../../entries/entry-table.ts'
 import { ENTRY_FIELDS, FIELDS, openFieldsOf } from '../../entries/entry.ts'
-import type { EqualPasswords } from './equal-passwords.ts'
-import type { Exposure } from '../../knowledge/exposure.ts'
-import { keptByGroups, PagedList } from '../../entries/paged-list.ts'
+import { knownUser, unrecordedBefore, type Exposure } from '../../knowledge/exposure.ts'
+import { keptByGroups, PagedList, pageOf } from '../../entries/paged-list.ts'
 import { sees, type Groups } from '../../rights/rights.ts'
+import { Column } from '../../store/column.ts'
+import type { State } from '../../store/state.ts'
 
 /**
  * `reused` counts equal passwords of all entries, so it is for callers who see all of them;
- * `exposed` counts the users who know a password and may be told it no more.
+ * `exposed` names the users who know a password and may be told it no more.
  */
 export type ListForm = 'plain' | 'reused' | 'exposed' | 'reused exposed'
 
@@ -31,22 +32,27 @@ const EMPTY = Buffer.from('[]')
 
 /** Unchanged pages are not read again. */
 export function listingOf(
-  entries: Entries,
-  equals: EqualPasswords,
+  state: State,
   exposure: Exposure
 ): (form: ListForm, groups?: Groups) => Promise<Listing> {
+  const { entries } = state
+  const passwordsChangedAt = passwordChanges(state)
   const listOf = (form: ListForm, groups?: Groups): Tagged => {
     const [reused, exposed] = [form.includes('reused'), form.includes('exposed')]
     const textOf = (id: number): string | undefined => {
       if (!entries.isActive(id) || !sees(groups, entries.grupo(id))) return undefined
-      const known = exposed ? exposure.of(id, reused ? equals.knowersAs(id) : []) : 0
-      return rowText(entries, id, reused ? equals.others(id) : 0, known)
+      return rowText(state, id, {
+        ...(reused && { reused: othersWith(state, id) || undefined }),
+        ...(exposed && knownBeside(state, exposure, id, !reused))
+      })
     }
-    // All three only grow, so each change of one gives another sum.
+    // All are times of one clock.
     const versionOf = (page: number): number =>
-      entries.pageChanges(page) +
-      (reused ? equals.recounts(page) : 0) +
-      (exposed ? exposure.rights : 0)
+      Math.max(
+        entries.pageChanges(page),
+        form === 'plain' ? 0 : passwordsChangedAt(page),
+        exposed ? state.rights : 0
+      )
     return tagged(new PagedList(entries, textOf, versionOf))
   }
   const ofAll = new Map<ListForm, Tagged>()
@@ -62,11 +68,45 @@ export function listingOf(
   }
   return async (form, groups) => {
     const { list, listing } = taggedOf(form, groups)
-    const asksEquals = groups === undefined && form.includes('reused')
-    const isFresh = (): boolean =>
-      (!asksEquals || equals.refresh(SLICE_PAGES)) && list.refresh(SLICE_PAGES)
-    while (!isFresh()) await new Promise(resolve => setImmediate(resolve))
+    while (!list.refresh(SLICE_PAGES)) await new Promise(resolve => setImmediate(resolve))
     return listing()
+  }
+}
+
+/** When something else was last to be said of passwords of a page. */
+function passwordChanges({ entries, knowledge: { numbers } }: State): (page: number) => number {
+  const changedAt = new Column()
+  let lookedAt = -1
+  return page => {
+    if (lookedAt !== numbers.lastChange) {
+      lookedAt = numbers.lastChange
+      for (let id = 1; id <= entries.size; id++) {
+        const time = numbers.changedAt(numbers.of(id))
+        if (time > changedAt.get(pageOf(id))) changedAt.set(pageOf(id), time)
+      }
+    }
+    return changedAt.get(page)
+  }
+}
+
+/** How many other active entries have the password of an active entry. */
+function othersWith({ knowledge: { numbers } }: State, id: number): number {
+  return numbers.active(numbers.of(id)) - 1
+}
+
+function knownBeside(
+  state: State,
+  exposure: Exposure,
+  id: number,
+  byEntry: boolean
+): { readonly [field: string]: unknown } {
+  const users = exposure.of(id, byEntry)
+  return {
+    exposed: users.length || undefined,
+    exposedTo: users.length === 0 ? undefined : users.map(user => knownUser(state, user)),
+    // Without tokens nobody is named, and everybody may know everything.
+    unrecordedBefore:
+      state.knowledge.recording === 'begun' ? unrecordedBefore(state, id, byEntry) : undefined
   }
 }
 
@@ -93,16 +133,16 @@ function tagged(list: PagedList): Tagged {
   }
 }
 
-function rowText(entries: Entries, id: number, others: number, exposed: number): string {
+function rowText(
+  { entries }: State,
+  id: number,
+  beside: { readonly [field: string]: unknown }
+): string {
   const { status, ...fields } = entries.get(id)!
   const changedMs = entries.changedMs(id)
   const changed = changedMs === undefined ? undefined : new Date(changedMs).toISOString()
   const set = Object.fromEntries(
     SECRETS.filter(field => fields[field] !== undefined).map(field => [field, true])
   )
-  const counts = {
-    reused: others === 0 ? undefined : others,
-    exposed: exposed === 0 ? undefined : exposed
-  }
-  return JSON.stringify({ id, ...openFieldsOf(fields), status, changed, ...counts, ...set })
+  return JSON.stringify({ id, ...openFieldsOf(fields), status, changed, ...beside, ...set })
 }

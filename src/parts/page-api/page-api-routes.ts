@@ -5,7 +5,6 @@ import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
 import { askedFor, mayCall, type Asked, type Session } from '../../rights/rights.ts'
 import { openFieldsOf } from '../../entries/entry.ts'
-import { EqualPasswords } from './equal-passwords.ts'
 import { Exposure } from '../../knowledge/exposure.ts'
 import { listingOf, type ListForm } from './listing.ts'
 import { restoreEntry } from '../../entries/entry-commands.ts'
@@ -41,7 +40,6 @@ export function extraRoutes({
   const { state } = store
   const { abilities } = settings
   const exposure = new Exposure(state, abilities)
-  const equals = new EqualPasswords(state.entries, exposure)
   const readsAll = (call: Call<unknown>): boolean =>
     call.session?.groups === undefined && may(call, askedFor(abilities, 'listPassword'))
   const formOf = (call: Call<unknown>): ListForm => {
@@ -51,10 +49,10 @@ export function extraRoutes({
   }
   const hasFile = journal !== undefined && journal.location().endpoints === undefined
   return [
-    listRoute(listingOf(state.entries, equals, exposure), formOf),
+    listRoute(listingOf(state, exposure), formOf),
     ...entryRoutes(store),
     ...deletedRoutes(store),
-    knowledgeRoute(store, equals, readsAll),
+    knowledgeRoute(store, readsAll),
     ...(hasFile ? historyRoutes(store, journal) : [])
   ]
 }

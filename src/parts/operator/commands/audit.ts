@@ -1,13 +1,12 @@
 /** The command `audit`: who knows which present password, as the journal says. */
 import type { JournalRecord } from '../../../journal/journal.ts'
-import { locationOf } from '../../../journal/folder.ts'
 import { counted } from '../../../log.ts'
-import { knowersOf, unrecordedBeforeMs, type How } from '../../../knowledge/exposure.ts'
-import type { Knower } from '../../../knowledge/knowledge.ts'
+import { knowersOf, unrecordedBeforeMs } from '../../../knowledge/exposure.ts'
+import { authorOf } from '../../../knowledge/knowledge-events.ts'
+import type { How, Knower } from '../../../knowledge/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../rights/rights.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
-import { notesIn, UNTOLD } from '../socket/unrecorded.ts'
 import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 
 const MAX_NAMED = 20
@@ -18,37 +17,45 @@ interface Row {
   readonly usuario: string
   readonly status: string
   readonly who: string
-  readonly how: How
+  readonly how: How | 'set'
   /** ISO 8601; null if an earlier journal has the record. */
   readonly since?: string | null
 }
 
-/** Since when an entry's present password is known, by whom. */
+/** Since when an entry's present password is known, by whom, and who has set it. */
 class Since {
   readonly times = new Map<Knower, string | null>()
+  setBy: Knower | undefined
   readonly #id: number
-  #changedMs: number | undefined
-  #last: Pick<JournalRecord, 'time' | 'type'> | undefined
+  #password: string | undefined
+  #last: (Pick<JournalRecord, 'time' | 'type'> & { readonly by: Knower | undefined }) | undefined
 
   constructor(id: number) {
     this.#id = id
   }
 
   /** Takes a record and the state before it. */
-  take({ time, type }: JournalRecord, before: State): void {
+  take({ time, type, data, by }: JournalRecord, before: State): void {
     this.settle(before)
-    this.#last = /^(entr|fields|passwords|knowledge)/.test(type) ? { time, type } : undefined
+    this.#last = /^(entr|fields|passwords|know)/.test(type)
+      ? { time, type, by: authorOf(before.knowledge, data as object, by) }
+      : undefined
   }
 
   settle({ entries, knowledge }: State): void {
     if (this.#last === undefined) return
-    const { time, type } = this.#last
-    const changedMs = entries.changedMs(this.#id)
-    if (changedMs !== this.#changedMs) this.times.clear()
-    this.#changedMs = changedMs
-    for (const { knower } of knowledge.knowersOf(this.#id)) {
-      if (!this.times.has(knower))
-        this.times.set(knower, /^knowledge|\.kept$/.test(type) ? null : time)
+    const { time, type, by } = this.#last
+    const isKept = type.endsWith('.kept')
+    // Deleted and moved entries keep it.
+    const password = JSON.stringify([entries.changedMs(this.#id), entries.get(this.#id)?.password])
+    if (password !== this.#password) {
+      this.times.clear()
+      this.setBy = isKept ? undefined : by
+    }
+    this.#password = password
+    for (const knower of knowledge.knowers()) {
+      if (this.times.has(knower) || knowledge.how(knower, this.#id, false) === undefined) continue
+      this.times.set(knower, isKept ? null : time)
     }
   }
 }
@@ -71,33 +78,21 @@ function knowersNamed({ users, knowledge }: State, word: string): readonly Knowe
   return named.length > 0 ? named : undefined
 }
 
-/** Ids by password. */
-function sharing({ entries }: State): ReadonlyMap<string, readonly number[]> {
-  const found = new Map<string, number[]>()
-  for (const { id, password } of entries.entries()) {
-    const ids = found.get(password)
-    if (ids === undefined) found.set(password, [id])
-    else ids.push(id)
-  }
-  return found
-}
-
 function rowsOf(
   state: State,
   id: number,
-  shared: ReadonlyMap<string, readonly number[]>,
-  since: Since['times'] | undefined
+  since: Since | undefined
 ): readonly (Row & { readonly knower: Knower })[] {
-  const { sistema, usuario, status, password } = state.entries.get(id)!
-  return [...knowersOf(state, id, shared.get(password))].map(([knower, how]) => ({
+  const { sistema, usuario, status } = state.entries.get(id)!
+  return [...knowersOf(state, id, false)].map(([knower, how]) => ({
     id,
     sistema,
     usuario,
     status: status === 1 ? 'active' : 'deleted',
     who: nameOf(state, knower),
-    how,
+    how: since !== undefined && since.setBy === knower ? 'set' : how,
     knower,
-    ...(since !== undefined && { since: since.get(knower) ?? null })
+    ...(since !== undefined && { since: since.times.get(knower) ?? null })
   }))
 }
 
@@ -140,16 +135,14 @@ async function audit(context: Context): Promise<number> {
   }
   const ids =
     who === undefined && entry !== undefined ? [entry] : [...entries.entries()].map(({ id }) => id)
-  const shared = sharing(state)
-  const times = who === undefined ? since?.times : undefined
   const rows = ids
-    .flatMap(id => rowsOf(state, id, shared, times))
+    .flatMap(id => rowsOf(state, id, who === undefined ? since : undefined))
     .filter(({ knower }) => who === undefined || who.includes(knower))
     .map(({ knower, ...row }) => row)
   const recordsNow = knowledge.recording === 'begun'
   const lacking = new Map<string, number[]>()
   for (const id of ids) {
-    const ms = unrecordedBeforeMs(state, id, shared.get(entries.get(id)!.password))
+    const ms = unrecordedBeforeMs(state, id, false)
     if (ms === undefined) continue
     const when = ms === Infinity ? 'now' : new Date(ms).toISOString()
     lacking.set(when, [...(lacking.get(when) ?? []), id])
@@ -169,11 +162,8 @@ async function audit(context: Context): Promise<number> {
       : 'reads are not recorded (AUTH=none)'
     terminal.warn(`${what}: others may know ${counted(of.length, 'password')}, of ids ${named}`)
   }
-  const place = { files: store.files, folder: locationOf(store.settings).folder }
-  const notes = notesIn(place)
-  if (notes.length > 0) terminal.warn(`${UNTOLD}${notes.join(', ')}`)
   // 0 says that every read was recorded of which the answer had to know.
-  return lacking.size + notes.length === 0 ? 0 : 1
+  return lacking.size === 0 ? 0 : 1
 }
 
 export const COMMANDS: readonly Command[] = [

@@ -14,17 +14,7 @@ import type { State } from '../../../store/state.ts'
 import { changesIn, operatorIn } from '../../routes/changes.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
 import type { Named } from '../../commands/operation.ts'
-import {
-  ENTRY,
-  FIELD_WORDS,
-  findId,
-  givenId,
-  nameOf,
-  told,
-  UNRECORDED,
-  unrecordedIn,
-  WHICH
-} from './find-entry.ts'
+import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
 
 /** Stands for a hidden password. */
@@ -111,8 +101,7 @@ async function get(context: Context): Promise<void> {
   const reveals = name === undefined ? flags['reveal'] === true : SECRET_FIELDS.includes(name)
   const id = await findId(context, 'active', 'shows')
   const command = reveals ? 'entry get' : undefined
-  const wanted = { id, command, field: name, ...unrecordedIn(context) }
-  const entry = told(context, await context.store.ask('getEntry', wanted))
+  const entry = await context.store.ask('getEntry', { id, command, field: name })
   await context.store.close()
   if (name !== undefined && isCopied) return copy(context, entry, name, entry[name] ?? '')
   if (name !== undefined) {
@@ -200,7 +189,7 @@ async function edit(context: Context): Promise<void> {
     ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
   const id = await findId(context, 'active', 'changes')
   // before a password is typed
-  const { found } = await store.ask('getEntry', { id, command: undefined })
+  const found = await store.ask('getEntry', { id, command: undefined })
   await store.close() // a service may start while it is
   const password = setsPassword ? await passwordOf(context, nameOf(found)) : undefined
   const otp = await otpOf(context, nameOf(found))
@@ -214,31 +203,35 @@ async function history(context: Context): Promise<void> {
   const id = await findId(context, 'all', 'shows')
   const reveals = flags['reveal'] === true
   await store.ask('getEntry', { id, command: undefined }) // fails if it is purged
-  // Before the disclosure: nothing is shown that is set after it is recorded who is shown it.
+  // What is set later is not shown.
   const status = await store.status()
-  const disclosure = { command: 'entry history', entries: 1, id, ...unrecordedIn(context) }
-  if (reveals) told(context, await store.ask('disclose', disclosure))
-  await store.close()
+  await store.close() // nobody waits for the lock meanwhile
+  const shown: [result: object, line: string][] = []
+  const passwords = new Set<string>()
   await store.read(status, (record, state) => {
     const { time, type } = record
     const changes = changesIn(record, id)
     if (changes === undefined) return
     const entry = { ...state.entries.get(id), ...changes }
+    if (entry.password !== undefined) passwords.add(entry.password)
     const secrets = SECRET_FIELDS.filter(field => entry[field] !== undefined)
     const hidden = Object.fromEntries(secrets.map(field => [field, HIDDEN]))
     const values = fieldsOf(reveals ? entry : { ...entry, ...hidden })
     const by = authorOf(state, record)
-    terminal.show(
+    shown.push([
       { time, by, type, ...values },
       `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`
-    )
+    ])
   })
+  if (reveals) await store.ask('disclose', { command: 'entry history', id, former: [...passwords] })
+  await store.close()
+  for (const [result, line] of shown) terminal.show(result, line)
 }
 
 async function purge(context: Context): Promise<void> {
   const { flags, positionals, terminal, store } = context
   const id = givenId(positionals[0]!)
-  const { found } = await store.ask('getEntry', { id, command: undefined })
+  const found = await store.ask('getEntry', { id, command: undefined })
   await store.close() // nobody waits for the lock meanwhile
   const what = `This permanently deletes ${nameOf(found)}. Its id is never given again.`
   await terminal.confirm(what, flags['yes'] === true)
@@ -278,8 +271,7 @@ export const COMMANDS: readonly Command[] = [
       ...WHICH,
       field: { value: 'F', help: `print this alone: ${WORDS.join(', ')}` },
       ...REVEAL,
-      ...CLIP,
-      ...UNRECORDED
+      ...CLIP
     },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
     examples: [
@@ -357,7 +349,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry history',
     positionals: ENTRY,
-    options: { ...WHICH, ...REVEAL, ...UNRECORDED },
+    options: { ...WHICH, ...REVEAL },
     help: 'prints every value that an entry ever had, with its time and its author',
     examples: ['entry history github --reveal'],
     run: history

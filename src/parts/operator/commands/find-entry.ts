@@ -2,35 +2,22 @@
 import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../../command.ts'
 import { folded } from '../../commands/terminal.ts'
-import type { Among, Disclosed, Listed, Result } from '../../commands/operation.ts'
+import type { Among, Listed, Result } from '../../commands/operation.ts'
 
 /** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } = Object.fromEntries(
   ENTRY_FIELDS.map(field => [field, FIELDS[field].flag])
 )
 
-export const UNRECORDED: { readonly unrecorded: Option } = {
-  unrecorded: {
-    help: 'show it even if that cannot be recorded; audit says then that others may know'
-  }
-}
-
-export function unrecordedIn({ flags }: Context): { readonly mayBeUnrecorded: 0 | 1 } {
-  return { mayBeUnrecorded: flags['unrecorded'] === true ? 1 : 0 }
-}
-
-/** Warns if the disclosure was not recorded. */
-export function told<T>({ terminal }: Context, { found, unrecorded }: Disclosed<T>): T {
-  if (unrecorded !== undefined)
-    terminal.warn(`this disclosure of passwords was not recorded: ${unrecorded}`)
-  return found
-}
-
-/** With their secrets, which are shown only once that is recorded. */
-export async function entriesOf({ store }: Context, among: Among): Promise<Entry[]> {
+/** With their secrets; what is read is recorded as shown by `command`. */
+export async function entriesOf(
+  { store }: Context,
+  among: Among,
+  command: string
+): Promise<Entry[]> {
   const all: Entry[] = []
   for (let from: number | undefined = 1; from !== undefined;) {
-    const page: Result<'readEntries'> = await store.ask('readEntries', { from, among })
+    const page: Result<'readEntries'> = await store.ask('readEntries', { from, among, command })
     for (const entry of page.found) all.push(entry)
     from = page.next
   }

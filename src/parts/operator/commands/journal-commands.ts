@@ -32,7 +32,6 @@ import {
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entries-commands.ts'
-import { told, UNRECORDED, unrecordedIn } from './find-entry.ts'
 
 /** Never shown: passwords and second factors of users. */
 const OF_USERS = ['passwordHash', 'factor']
@@ -136,9 +135,7 @@ async function show(context: Context): Promise<void> {
   if (reveals && file !== undefined) {
     terminal.warn('this disclosure of passwords was not recorded: this is a copy of the journal')
   } else if (reveals) {
-    const { entries } = await store.ask('status', {})
-    const disclosure = { command: 'journal show', entries, id: undefined, ...unrecordedIn(context) }
-    told(context, await store.ask('disclose', disclosure))
+    await store.ask('disclose', { command: 'journal show' })
     await store.close()
   }
   await store.read(status, (record, state, text) => {
@@ -329,7 +326,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'journal show',
     positionals: ['[FILE]'],
-    options: { ...REVEAL, ...UNRECORDED },
+    options: REVEAL,
     help: 'prints a line for each record of the journal, or of a copy: number, time, who, what',
     run: show
   },

@@ -6,7 +6,8 @@ import { MAX_EVENT_BYTES } from '../../../limits.ts'
 import { fieldsOf, hasMore } from '../../../entries/entry.ts'
 import { event } from '../../../store/event.ts'
 import type { KeptRow } from '../../../store/events.ts'
-import type { KeptFormer } from '../../../knowledge/former-knowers.ts'
+import { idLists } from '../../../knowledge/ids.ts'
+import type { KeptKnower, Knower } from '../../../knowledge/knowledge.ts'
 import { State } from '../../../store/state.ts'
 import { loginBy, type KeptToken, type KeptUser, type User } from '../../../rights/rights.ts'
 
@@ -117,31 +118,25 @@ function* inParts(id: number, row: KeptRow | null): Generator<Event, void, void>
 
 /** Of other removed users only the ids are kept. */
 function* knowingRemoved(
-  { users, knowledge }: State,
-  passwords: readonly KeptFormer[]
+  { users }: State,
+  knowers: ReadonlySet<Knower>
 ): Generator<Pick<User, 'id' | 'email' | 'name'>, void, void> {
-  const former = new Set(passwords.flatMap(([, ...knowers]) => knowers))
-  for (const { id, email, name, isRemoved } of users.values()) {
-    const knows = isRemoved === true && email !== '' && (knowledge.knowsAny(id) || former.has(id))
-    if (knows) yield { id, email, name }
-  }
+  for (const { id, email, name, isRemoved } of users.values())
+    if (isRemoved === true && email !== '' && knowers.has(id)) yield { id, email, name }
 }
 
+/** Numbers of passwords end here, so values that no entry has any more are forgotten. */
 function* keptKnowledge(state: State): Generator<Event, void, void> {
   const { knowledge } = state
-  const former = knowledge.former.kept()
-  for (const [, users] of pieces(knowingRemoved(state, former)))
-    yield event('knowledge.addresses', null, { users })
-  for (const [, knowers] of pieces(knowledge.keptKnowers()))
-    yield event('knowledge.knowers', null, { knowers })
-  for (const [from, changes] of pieces(knowledge.keptChanges(), MAX_RECORD_ROWS)) {
-    yield event('knowledge.changes', null, { first: from + 1, changes })
+  const kept: KeptKnower[] = []
+  for (const [knower, ids, equal] of knowledge.kept()) {
+    for (const list of idLists(ids)) kept.push({ knower, ids: list })
+    for (const list of idLists(equal)) kept.push({ knower, equal: list })
   }
-  for (const [, kept] of pieces(knowledge.keptPages(), MAX_RECORD_ROWS)) {
-    yield event('knowledge.pages', null, { pages: kept })
-  }
-  for (const [, kept] of pieces(former)) yield event('knowledge.former', null, { passwords: kept })
-  yield event('knowledge.kept', null, knowledge.kept())
+  const removed = knowingRemoved(state, new Set(kept.map(({ knower }) => knower)))
+  for (const [, users] of pieces(removed)) yield event('knowledge.addresses', null, { users })
+  for (const [, knowers] of pieces(kept)) yield event('knowers.kept', null, { knowers })
+  yield event('recording.kept', null, knowledge.keptRecording())
 }
 
 /** A removed user is null: the ids of later users stay. */

@@ -2,6 +2,7 @@
  * What a record that was opened proves of records that may be lost. The compiler asks for a row for
  * each new event.
  */
+import { lastIn, type Ids } from '../../../knowledge/ids.ts'
 import type { Events } from '../../../store/events.ts'
 
 /** The record's author counts as a user that was given, too. */
@@ -15,10 +16,18 @@ export interface Proof {
 
 const nothing = (): Proof => ({})
 const newEntries = ({ id }: { readonly id: number }): Proof => ({ entries: id - 1 })
-const ofEntry = ({ id = 0 }: { readonly id?: number | undefined }): Proof => ({ entries: id })
+const ofEntry = ({ id }: { readonly id: number }): Proof => ({ entries: id })
 const rows = ({ first }: { readonly first: number }): Proof => ({ entries: first - 1 })
 const ofUser = ({ id }: { readonly id: number }): Proof => ({ users: id })
 const changesUser = ({ id }: { readonly id: number }): Proof => ({ users: id, needs: id })
+
+function greatest(ids: readonly number[]): number {
+  return ids.reduce((newest, id) => Math.max(newest, id), 0)
+}
+
+function lastOf(ids: Ids = []): number {
+  return lastIn(ids)
+}
 
 export const PROOFS: { readonly [T in keyof Events]: (data: Events[T]) => Proof } = {
   'entry.created': newEntries,
@@ -32,7 +41,7 @@ export const PROOFS: { readonly [T in keyof Events]: (data: Events[T]) => Proof 
   'fields.imported': rows,
   'entries.kept': rows,
   'fields.kept': rows,
-  'entries.disclosed': ofEntry,
+  'entries.disclosed': ({ id = 0, entryIds }) => ({ entries: Math.max(id, lastOf(entryIds)) }),
   'user.added': ({ id }) => ({ users: id - 1 }),
   'user.changed': changesUser,
   'user.removed': ofUser,
@@ -45,27 +54,25 @@ export const PROOFS: { readonly [T in keyof Events]: (data: Events[T]) => Proof 
   'token.revoked': nothing,
   'tokens.revoked': ({ user }) => ({ users: user }),
   'tokens.kept': ({ tokens }) => ({
-    users: tokens.reduce((newest, { user }) => Math.max(newest, user), 0)
+    users: greatest(tokens.map(({ user }) => user))
   }),
-  'passwords.told': ({ ids = [] }) => ({ entries: Math.max(0, ...ids) }),
+  'passwords.told': ({ entryIds, ids }) => ({ entries: lastOf(entryIds ?? ids) }),
   'recording.begun': nothing,
   'recording.ended': nothing,
   'recording.gap': nothing,
-  'knowledge.kept': nothing,
-  'knowledge.knowers': ({ knowers }) => ({
-    users: knowers.reduce((newest, { knower }) => Math.max(newest, Number(knower) || 0), 0)
-  }),
-  'knowledge.changes': ({ first, changes }) => ({ entries: first - 1 + changes.length }),
-  'knowledge.pages': nothing,
-  'knowledge.former': ({ passwords }) => ({
-    users: passwords.reduce(
-      (newest, [, ...knowers]) => Math.max(newest, ...knowers.map(one => Number(one) || 0)),
-      0
-    )
+  'recording.kept': nothing,
+  'knowers.kept': ({ knowers }) => ({
+    users: greatest(knowers.map(({ knower }) => Number(knower) || 0)),
+    entries: greatest(knowers.map(({ ids, equal }) => Math.max(lastOf(ids), lastOf(equal))))
   }),
   'knowledge.addresses': ({ users }) => ({
-    users: users.reduce((newest, { id }) => Math.max(newest, id), 0)
+    users: greatest(users.map(({ id }) => id))
   }),
+  'knowledge.kept': nothing,
+  'knowledge.knowers': nothing,
+  'knowledge.changes': nothing,
+  'knowledge.pages': nothing,
+  'knowledge.former': nothing,
   'journal.begun': nothing,
   'journal.continued': nothing,
   'journal.rewritten': nothing,

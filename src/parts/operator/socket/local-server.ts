@@ -20,7 +20,6 @@ import { EXIT, exitCodeOf } from '../../commands/exit-codes.ts'
 import { Lines, type OperationName } from '../../commands/operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
-import { settleNotes } from './unrecorded.ts'
 
 /** Another version may mean something else by the same words. */
 export const VERSION_FIELD = 'x-version'
@@ -160,9 +159,6 @@ export async function runOperation(call: Call, name: OperationName, body: Given)
   if (!checked.ok) throw new OperatorError(sentenceOf(checked.errors))
   // Every operation sees what other instances wrote, but for `status`, which must answer while etcd
   // does not.
-  if (name !== 'status') {
-    await call.journal.catchUp?.()
-    await settleNotes(call, call.store)
-  }
+  if (name !== 'status') await call.journal.catchUp?.()
   return run(call, checked.value)
 }

@@ -21,9 +21,16 @@ import {
   restoreEntry,
   updateEntry
 } from '../../../entries/entry-commands.ts'
-import { ENTRY_FIELDS, OPEN_FIELDS, SECRET_FIELDS, type Entry } from '../../../entries/entry.ts'
+import {
+  ENTRY_FIELDS,
+  FIELDS,
+  OPEN_FIELDS,
+  SECRET_FIELDS,
+  type Entry
+} from '../../../entries/entry.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../../entries/entry-shapes.ts'
-import type { Entries } from '../../../entries/entry-table.ts'
+import { Exposure } from '../../../knowledge/exposure.ts'
+import type { State } from '../../../store/state.ts'
 import type { Commits, Store } from '../../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../../accounts/totp.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../rights/validate.ts'
@@ -48,7 +55,6 @@ import {
   oneOf,
   purgeEntry
 } from './operator-changes.ts'
-import { countKnown, exposedEntries, optionalSecrets } from './exposed-entries.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
 import { rotateKey } from '../rewriting/rotate-key.ts'
 
@@ -83,7 +89,6 @@ const among: Rule<Among> = rule(
   'be a kind of entries'
 )
 const command: Rule<string | undefined> = optional(text)
-const mayBeUnrecorded: Rule<0 | 1 | undefined> = optional(flag)
 const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 36_500
@@ -207,51 +212,45 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       { text = '', among, oldDays, isReused = 0, isExposed = 0 }
     ) => {
       const { entries } = state
-      const exposed = isExposed === 1 ? exposedEntries(state, abilities) : undefined
+      const { numbers } = state.knowledge
+      const exposure = isExposed === 1 ? new Exposure(state, abilities) : undefined
       const wanted = folded(text)
       const isOld = (changedMs: number = -Infinity): boolean =>
         oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
-      const shared = isReused === 1 ? sharedPasswords(entries) : undefined
+      const least = isReused === 1 ? leastIds(state) : undefined
       const found: Listed[] = []
       for (const entry of entries.entries()) {
         const holds = OPEN_FIELDS.some(field => folded(entry[field] ?? '').includes(wanted))
         const changedMs = entries.changedMs(entry.id)
-        const others = shared?.get(entry.password)
-        const known = exposed?.get(entry.id)
-        const isWanted = holds && isAmong(entry, among) && isOld(changedMs)
-        if (!isWanted || (shared !== undefined && others === undefined)) continue
-        if (exposed !== undefined && known === undefined) continue
+        if (!holds || !isAmong(entry, among) || !isOld(changedMs)) continue
+        const number = numbers.of(entry.id)
+        const reused = least && numbers.active(number) - 1
+        const exposed = exposure?.of(entry.id, false).length
+        if (reused === 0 || exposed === 0) continue
         const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
         found.push({
           ...withoutSecrets(entry),
           ...(oldDays !== undefined && { changed }),
-          ...others,
-          ...(known !== undefined && { exposed: known, ...optionalSecrets(entry) })
+          ...(reused && { reused, sameAs: least!.get(number)! }),
+          ...(exposed && { exposed, ...optionalSecrets(entry) })
         })
       }
       return isReused === 1 ? found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id) : found
     }
   },
   getEntry: {
-    shape: { id, command, field: optional(oneOf(...ENTRY_FIELDS)), mayBeUnrecorded },
-    run: async (call, { id, command, field, mayBeUnrecorded }) => {
+    shape: { id, command, field: optional(oneOf(...ENTRY_FIELDS)) },
+    run: async (call, { id, command, field }) => {
+      if (command === undefined)
+        return hidden(assertFound(call.store.state.entries.get(id), noEntry(id)))
       // Whoever is shown another secret alone does not know the password.
       const fields = field === undefined || field === 'password' ? undefined : [field]
-      const { found, ...rest } =
-        command === undefined
-          ? { found: call.store.state.entries.get(id) }
-          : await disclosing(call, { command, entries: 1, id, fields }, mayBeUnrecorded, entries =>
-              entries.get(id)
-            )
+      const found = await disclosing(call, entries => {
+        const entry = entries.get(id)
+        return entry && [entry, { command, ids: [id], fields }]
+      })
       const entry = assertFound(found, noEntry(id))
-      if (command !== undefined && field === undefined) return { found: entry, ...rest }
-      return {
-        found: {
-          ...hidden(entry),
-          ...(command !== undefined && field && { [field]: entry[field] })
-        },
-        ...rest
-      }
+      return field === undefined ? entry : { ...hidden(entry), [field]: entry[field] }
     }
   },
   getCode: {
@@ -281,24 +280,25 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     }
   },
   readEntries: {
-    shape: { from: id, among },
-    run: (
-      {
-        store: {
-          state: { entries }
+    shape: { from: id, among, command: text },
+    run: async (call, { from, among, command }) => {
+      const { entries } = call.store.state
+      const page = await disclosing(call, () => {
+        const found: Entry[] = []
+        let next = from
+        for (let characters = 0; next <= entries.size && characters < PAGE_CHARACTERS; next++) {
+          const entry = entries.get(next)
+          if (entry === undefined || !isAmong(entry, among)) continue
+          characters += entries.text(next)!.length
+          found.push(entry)
         }
-      },
-      { from, among }
-    ) => {
-      const found: Entry[] = []
-      let next = from
-      for (let characters = 0; next <= entries.size && characters < PAGE_CHARACTERS; next++) {
-        const entry = entries.get(next)
-        if (entry === undefined || !isAmong(entry, among)) continue
-        characters += entries.text(next)!.length
-        found.push(entry)
-      }
-      return { found, ...(next <= entries.size && { next }) }
+        const ids = found.map(({ id }) => id)
+        return [
+          { found, ...(next <= entries.size && { next }) },
+          { command, ids }
+        ]
+      })
+      return page!
     }
   },
   addEntry: {
@@ -325,16 +325,16 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id)
   },
   disclose: {
-    shape: {
-      command: text,
-      entries: number(0, Number.MAX_SAFE_INTEGER),
-      id: optional(id),
-      list: optional(oneOf('active')),
-      fields: optional(texts),
-      mayBeUnrecorded
-    },
-    run: (call, { mayBeUnrecorded, ...disclosure }) =>
-      disclosing(call, disclosure, mayBeUnrecorded, () => ({}))
+    shape: { command: text, id: optional(id), former: optional(texts) },
+    run: async (call, { command, id, former }) => {
+      const { entries } = call.store.state
+      await disclosing(call, () =>
+        id === undefined
+          ? [{}, { command, ids: [], everything: true }]
+          : [{}, { command, ids: entries.has(id) ? [id] : [], former }]
+      )
+      return {}
+    }
   },
   importEntries: {
     shape: { rows, keepsDuplicates: flag, isTrial: flag },
@@ -372,18 +372,28 @@ function withoutSecrets(entry: Entry): Listed {
   ) as unknown as Listed
 }
 
-/** `reused` counts the other active entries, `sameAs` is the least id. */
-function sharedPasswords(
-  entries: Entries
-): ReadonlyMap<string, { readonly reused: number; readonly sameAs: number }> {
-  const found = new Map<string, { readonly reused: number; readonly sameAs: number }>()
-  for (const { id, password, status } of entries.entries()) {
-    if (status !== 1) continue
-    const { reused = -1, sameAs = id } = found.get(password) ?? {}
-    found.set(password, { reused: reused + 1, sameAs })
-  }
-  for (const [password, { reused }] of found) if (reused === 0) found.delete(password)
+/** By number of a password, of active entries. */
+function leastIds({ entries, knowledge: { numbers } }: State): ReadonlyMap<number, number> {
+  const found = new Map<number, number>()
+  for (let id = entries.size; id > 0; id--)
+    if (entries.isActive(id) && numbers.active(numbers.of(id)) > 1) found.set(numbers.of(id), id)
   return found
+}
+
+/** How many entries have a password that the user knows. */
+function countKnown({ entries, knowledge }: State, user: number): number {
+  let count = 0
+  for (let id = 1; id <= entries.size; id++)
+    if (knowledge.how(user, id, false) !== undefined) count++
+  return count
+}
+
+/** As `true` if they are set: their values stay known if only the password changes. */
+function optionalSecrets(entry: Entry): { readonly [field: string]: true } {
+  const set = ENTRY_FIELDS.filter(
+    field => FIELDS[field].isSecret && !FIELDS[field].isRequired && entry[field]
+  )
+  return Object.fromEntries(set.map(field => [field, true as const]))
 }
 
 function isAmong({ status }: Entry, among: Among): boolean {

@@ -7,13 +7,13 @@ import { GroupNames } from '../../../rights/groups.ts'
 import type { EntryTable } from '../../../entries/entry-table.ts'
 import { event } from '../../../store/event.ts'
 import type { Events } from '../../../store/events.ts'
-import { OPERATOR, operatorNamed } from '../../../knowledge/knowledge-events.ts'
+import { idLists } from '../../../knowledge/ids.ts'
+import { OPERATOR } from '../../../knowledge/knowledge-events.ts'
 import type { State } from '../../../store/state.ts'
 import type { Command, Commits } from '../../../store/store.ts'
 import { rule, shaped, type Rule } from '../../../rights/validate.ts'
-import type { Disclosed, Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
+import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import type { Call } from './operation-table.ts'
-import { leaveNote } from './unrecorded.ts'
 
 /** All ways to the store: no change of an operator is recorded without the name. */
 export function forOperator(store: Commits, name: string): Commits {
@@ -27,7 +27,7 @@ export function forOperator(store: Commits, name: string): Commits {
     state: store.state,
     commit: (decide, by, bytes) => store.commit(named(decide), by, bytes),
     commitAlone: (decide, by) => store.commitAlone(named(decide), by),
-    commitLast: (decide, by) => store.commitLast(named(decide), by)
+    commitFirst: (decide, by) => store.commitFirst(named(decide), by)
   }
 }
 
@@ -47,39 +47,62 @@ export function purgeEntry(store: Commits, id: number): Promise<Entry | undefine
   })
 }
 
-const HOW = 'so nothing is shown; --unrecorded shows it, and leaves a gap in what audit knows'
+const HOW =
+  'so nothing is shown. journal rescue FILE, or a copy of the folder, takes it to another disk, to be read there'
 
-/**
- * Reads and records the disclosure in one step. If recording fails, so does this, unless
- * `mayBeUnrecorded`: then a durable note, the log and `unrecorded` say so. Rejects as
- * `Store.commit` and `leaveNote`.
- */
+/** What a command shows, read in the turn in which that is recorded; undefined shows nothing. */
 export async function disclosing<T>(
-  call: Call,
-  disclosure: Events['entries.disclosed'],
-  mayBeUnrecorded: 0 | 1 | undefined,
-  read: (entries: Pick<EntryTable, 'get'>) => T
-): Promise<Disclosed<T>> {
-  const { commits, warn, by } = call
+  { commits }: Call,
+  read: (entries: Pick<EntryTable, 'get'>) => readonly [T, Disclosure] | undefined
+): Promise<T | undefined> {
   try {
-    const found = await commits.commit(draft => {
+    return await commits.commitFirst(draft => {
       const found = read(draft)
-      return [found === undefined ? [] : [event('entries.disclosed', null, disclosure)], found]
+      if (found === undefined) return [[], undefined]
+      const [shown, disclosure] = found
+      return [disclosed(disclosure), shown]
     })
-    return { found }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    if (mayBeUnrecorded !== 1)
-      throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
-    leaveNote(call, { by: operatorNamed(by), ...disclosure })
-    commits.state.knowledge.isUntold = true
-    const what =
-      disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
-    warn(
-      `${disclosure.command} has shown the passwords of ${what} to ${operatorNamed(by)}, which is not recorded`
-    )
-    return { found: read(commits.state.entries), unrecorded: error.message }
+    throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
   }
+}
+
+type Disclosed = Events['entries.disclosed']
+/** The present passwords of `ids`, and those that they had. */
+type Disclosure = Pick<Disclosed, 'command' | 'fields' | 'everything'> & {
+  readonly ids: readonly number[]
+  readonly former?: readonly string[] | undefined
+}
+
+/** In several records, if they are many. */
+function disclosed({ ids, former = [], ...what }: Disclosure): EncodedEvent[] {
+  const entries = ids.length
+  if (what.everything) return [event('entries.disclosed', null, { ...what, entries })]
+  const lists = idLists(ids)
+  return [
+    ...lists.map(entryIds => event('entries.disclosed', null, { ...what, entries, entryIds })),
+    ...inPieces(former).map(former =>
+      event('entries.disclosed', null, { ...what, entries: 0, entryIds: [], former })
+    )
+  ]
+}
+
+/** In UTF-16 units; a single text may be longer. */
+const PIECE_UNITS = 32 * 1024
+
+function inPieces(texts: readonly string[]): readonly (readonly string[])[] {
+  const pieces: string[][] = []
+  let units = Infinity
+  for (const text of texts) {
+    if (units + text.length > PIECE_UNITS) {
+      pieces.push([])
+      units = 0
+    }
+    pieces.at(-1)!.push(text)
+    units += text.length
+  }
+  return pieces
 }
 
 export function oneOf<V extends number | string>(...values: readonly V[]): Rule<V> {

@@ -7,12 +7,12 @@ import { MAX_ENTRY_BYTES, MAX_IMPORT_BYTES } from '../../../limits.ts'
 import { counted } from '../../../log.ts'
 import { FIELDS } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
-import type { Body, Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
+import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { breath } from '../../commands/signals.ts'
 import { ofFile } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
-import { entriesOf, told, UNRECORDED, unrecordedIn } from '../commands/find-entry.ts'
+import { entriesOf } from '../commands/find-entry.ts'
 import type { Source } from './import-row.ts'
 
 /** Most of what other programs write is not imported. */
@@ -161,16 +161,6 @@ async function importFile(context: Context): Promise<void> {
   ])
 }
 
-async function disclose(
-  context: Context,
-  what: Pick<Body<'disclose'>, 'entries' | 'list' | 'id'>
-): Promise<void> {
-  told(
-    context,
-    await context.store.ask('disclose', { command: 'export', ...what, ...unrecordedIn(context) })
-  )
-}
-
 async function exportFile(context: Context): Promise<void> {
   const { flags, terminal } = context
   const { output } = flags as { readonly output?: string }
@@ -185,22 +175,7 @@ async function exportFile(context: Context): Promise<void> {
     throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
   const among = writer.activeOnly === true ? 'active' : 'all'
-  const entries = await entriesOf(context, among)
-  // After the last page, since what was set meanwhile is in the file. Before the first byte is
-  // written: if this cannot be recorded, nobody is shown anything.
-  await disclose(context, {
-    entries: entries.length,
-    list: among === 'active' ? among : undefined,
-    id: undefined
-  })
-  // What was deleted meanwhile is in the file, too.
-  const gone =
-    among === 'all'
-      ? []
-      : await context.store.ask('findEntries', { text: undefined, among: 'deleted' })
-  const deleted = new Set(gone.map(({ id }) => id))
-  for (const { id } of entries)
-    if (deleted.has(id)) await disclose(context, { entries: 1, list: undefined, id })
+  const entries = await entriesOf(context, among, 'export')
   await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
     for (const text of textsOf(entries, writer)) {
@@ -246,8 +221,7 @@ export const COMMANDS: readonly Command[] = [
         help: 'jsonl, csv, or bitwarden (JSON, active entries alone); without it, as the name of FILE says'
       },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
-      yes: { help: 'do not ask for confirmation' },
-      ...UNRECORDED
+      yes: { help: 'do not ask for confirmation' }
     },
     help: 'writes every entry, deleted ones too, in plain text; is recorded',
     examples: ['export --output entries.csv', 'export --output - --format jsonl --yes'],

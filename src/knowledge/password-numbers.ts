@@ -1,0 +1,165 @@
+/**
+ * Each distinct password has a number, and each entry the number of its present password. A value
+ * that no entry has any more keeps its number until more others have left than there are entries,
+ * and at least `LEAST_FORMER`; then the number is given again.
+ */
+import { Buffer } from 'node:buffer'
+import { hash } from 'node:crypto'
+import type { Clock } from '../store/clock.ts'
+import { Column } from '../store/column.ts'
+
+const LEAST_FORMER = 1024
+/** A longer text stands for itself by its hash, which is longer than this. */
+const MAX_KEY_UNITS = 64
+/** Shorter ones are never parts of other strings. */
+const LEAST_CUT_UNITS = 13
+
+export class PasswordNumbers {
+  readonly #onForgotten: (number: number) => void
+  readonly #numbers = new Map<string, number>()
+  /** By id; 0 stands for no password. */
+  readonly #ofEntries = new Column()
+  /** By number: how many entries have it, and how many active ones. */
+  readonly #holders = new Column()
+  readonly #active = new Column()
+  /** By number: when something else was last to be said of all entries that have it. */
+  readonly #changedAt = new Column()
+  /** By number without holders. */
+  readonly #formerKeys = new Map<number, string>()
+  /** These numbers in a ring, by who left before and behind them; 0 is its beginning. */
+  readonly #older = new Column()
+  readonly #newer = new Column()
+  /** To be given again. */
+  readonly #free: number[] = []
+  #last = 0
+  #entries = 0
+  readonly #clock: Clock
+  /** The newest of `changedAt`. */
+  lastChange = 0
+
+  /** `onForgotten`: the number is about to stand for another password. */
+  constructor(clock: Clock, onForgotten: (number: number) => void) {
+    this.#clock = clock
+    this.#onForgotten = onForgotten
+  }
+
+  /** Those that stand for a password now. */
+  all(): Iterable<number> {
+    return this.#numbers.values()
+  }
+
+  of(id: number): number {
+    return this.#ofEntries.get(id)
+  }
+
+  /** 0 if it has none. */
+  ofText(password: string): number {
+    return this.#numbers.get(keyOf(password)) ?? 0
+  }
+
+  /** How many active entries have it. */
+  active(number: number): number {
+    return this.#active.get(number)
+  }
+
+  isShared(number: number): boolean {
+    return this.#holders.get(number) > 1
+  }
+
+  changedAt(number: number): number {
+    return this.#changedAt.get(number)
+  }
+
+  /** What is said of entries that have it may be another thing now. */
+  touch(number: number): void {
+    this.lastChange = ++this.#clock.now
+    this.#changedAt.set(number, this.lastChange)
+  }
+
+  /** The entry has this password now, or none, instead of the one that it had, or none. */
+  change(id: number, to: Held | undefined, from: Held | undefined): void {
+    const old = this.of(id)
+    this.#entries += Number(to !== undefined) - Number(from !== undefined)
+    this.#ofEntries.set(id, to === undefined ? 0 : this.#hold(to))
+    if (from !== undefined) this.#release(old, from)
+  }
+
+  setActive(id: number, isActive: boolean): void {
+    const number = this.of(id)
+    this.#active.add(number, isActive ? 1 : -1)
+    if (this.isShared(number)) this.touch(number)
+  }
+
+  /** Of a value that an entry has, or had. */
+  ofFormer(password: string): number {
+    const key = keyOf(password)
+    const number = this.#numberOf(key)
+    if (this.#holders.get(number) === 0) this.#keep(number, key)
+    return number
+  }
+
+  #hold({ password, isActive }: Held): number {
+    const number = this.#numberOf(keyOf(password))
+    this.#drop(number)
+    if (isActive) this.#active.add(number, 1)
+    if (this.#holders.add(number, 1) > 1) this.touch(number)
+    return number
+  }
+
+  #release(number: number, { password, isActive }: Held): void {
+    if (isActive) this.#active.add(number, -1)
+    if (this.#holders.add(number, -1) > 0) this.touch(number)
+    else this.#keep(number, keyOf(password))
+  }
+
+  #numberOf(key: string): number {
+    let number = this.#numbers.get(key)
+    if (number !== undefined) return number
+    number = this.#free.pop() ?? ++this.#last
+    this.#numbers.set(whole(key), number)
+    return number
+  }
+
+  /** As the newest of the former ones. */
+  #keep(number: number, key: string): void {
+    this.#drop(number)
+    this.#formerKeys.set(number, key)
+    const before = this.#older.get(0)
+    this.#newer.set(before, number)
+    this.#older.set(number, before)
+    this.#newer.set(number, 0)
+    this.#older.set(0, number)
+    if (this.#formerKeys.size > Math.max(LEAST_FORMER, this.#entries)) this.#forget()
+  }
+
+  #drop(number: number): void {
+    if (!this.#formerKeys.delete(number)) return
+    const [before, behind] = [this.#older.get(number), this.#newer.get(number)]
+    this.#newer.set(before, behind)
+    this.#older.set(behind, before)
+  }
+
+  #forget(): void {
+    const oldest = this.#newer.get(0)
+    this.#numbers.delete(this.#formerKeys.get(oldest)!)
+    this.#drop(oldest)
+    this.#onForgotten(oldest)
+    this.#free.push(oldest)
+  }
+}
+
+/** What an entry has. */
+interface Held {
+  readonly password: string
+  readonly isActive: boolean
+}
+
+function keyOf(password: string): string {
+  if (password.length <= MAX_KEY_UNITS) return password
+  return hash('sha512', Buffer.from(password, 'utf16le'), 'base64url') // UTF-8 has no lone surrogates
+}
+
+/** A part of a longer string would keep all of that. */
+function whole(key: string): string {
+  return key.length < LEAST_CUT_UNITS ? key : (JSON.parse(JSON.stringify(key)) as string)
+}
