@@ -83,6 +83,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { status: broken, append: broken, location: broken })
+    Object.assign(store.state.knowledge, { knowers: broken })
     return Object.assign(store.state.entries, { pageChanges: broken, pageDeleted: broken, text: broken, get: broken,
       list: broken })
   } },

@@ -71,7 +71,8 @@ test('who set or got a password knows it till the next; HEAD, refusal, list with
   const records = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
   const lastOf = (wanted: string, of: (data: any) => boolean): string =>
     records.findLast(({ type, data }) => type === wanted && of(data)).time
-  const since = [lastOf('entry.updated', ({ id }) => id === 1), lastOf('passwords.told', ({ entryIds }) => entryIds.includes(1))]
+  const since = [lastOf('entry.updated', ({ id }) => id === 1),
+    lastOf('passwords.told', ({ entryIds }) => entryIds.includes(1))]
   assert.deepEqual((await audited(folder, '1')).report.knows.map((row: any) => [row.who, row.since]),
     [['ana@x', since[0]], ['bea@x', since[1]]], 'since the present password')
   const { rows, report } = await audited(folder, 's3')
