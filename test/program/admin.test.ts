@@ -226,7 +226,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
-  const got = (id: number): unknown => ['operator', { command: 'entry get', entries: 1, id, operator: '' }]
+  const got = (id: number): unknown => ['operator', { command: 'entry get', entries: 1, entryIds: [id], operator: '' }]
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
 })
 

@@ -37,7 +37,8 @@ import { authorOf, HIDDEN, REVEAL } from './entries-commands.ts'
 const OF_USERS = ['passwordHash', 'factor']
 
 function shown({ data }: JournalRecord, reveals: boolean): string {
-  const hidden: readonly string[] = reveals ? OF_USERS : [...OF_USERS, ...SECRET_FIELDS]
+  const secrets: readonly string[] = [...SECRET_FIELDS, 'former']
+  const hidden = reveals ? OF_USERS : [...OF_USERS, ...secrets]
   return JSON.stringify(data, (name, value) => (hidden.includes(name) ? HIDDEN : value))
 }
 

@@ -79,13 +79,16 @@ type Disclosure = Pick<Disclosed, 'command' | 'fields' | 'everything'> & {
 function disclosed({ ids, former = [], ...what }: Disclosure): EncodedEvent[] {
   const entries = ids.length
   if (what.everything) return [event('entries.disclosed', null, { ...what, entries })]
-  const lists = idLists(ids)
-  return [
-    ...lists.map(entryIds => event('entries.disclosed', null, { ...what, entries, entryIds })),
-    ...inPieces(former).map(former =>
-      event('entries.disclosed', null, { ...what, entries: 0, entryIds: [], former })
-    )
-  ]
+  const [lists, texts] = [idLists(ids), inPieces(former)]
+  const { length } = lists.length < texts.length ? texts : lists
+  return Array.from({ length: Math.max(1, length) }, (_, n) =>
+    event('entries.disclosed', null, {
+      ...what,
+      entries,
+      entryIds: lists[n] ?? [],
+      former: texts[n]
+    })
+  )
 }
 
 /** In UTF-16 units; a single text may be longer. */
