@@ -105,7 +105,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'src/parts/etcd/etcd-log.ts after',
   'src/parts/metrics/exposition.ts exposition',
   'src/parts/metrics/health.ts healthRoutes',
-  'src/parts/operator/commands/audit.ts audit',
   'src/parts/operator/commands/journal-commands.ts restore',
   'src/parts/operator/salvage/salvage.ts report',
   'src/parts/operator/transfer/import-row.ts foreignRow',

@@ -1,6 +1,6 @@
 /** The events of what is known, and their effects. */
 import type { Entries } from '../entries/entry-table.ts'
-import { HOST, sees, type User } from '../rights/rights.ts'
+import { HOST, type User } from '../rights/rights.ts'
 import type { Ids } from './ids.ts'
 import type {
   KeptKnower,
@@ -104,11 +104,10 @@ const nothing = (): void => {}
 
 function listed(tables: Tables, list: List): readonly number[] {
   const entries = tables.entries as Entries
-  const groups = typeof list === 'string' ? undefined : list
   return entries
     .changedSince(0)
     .filter(id => (list === 'all' ? entries.has(id) : entries.isActive(id)))
-    .filter(id => sees(groups, entries.grupo(id)))
+    .filter(id => typeof list === 'string' || list.includes(entries.grupo(id) ?? ''))
 }
 
 export const KNOWLEDGE_TYPES: {

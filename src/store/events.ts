@@ -143,13 +143,8 @@ const USER = [
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 
 /** `setMs`: see `EntryTable.set`. */
-function put(
-  { entries, knowledge }: Tables,
-  entry: Entry,
-  old: Entry | undefined,
-  setMs?: number,
-  by?: Knower
-): void {
+function put(tables: Tables, entry: Entry, old?: Entry, setMs?: number, by?: Knower): void {
+  const { entries, knowledge } = tables
   knowledge.put(entry, old, by)
   entries.set(entry, setMs)
 }

@@ -63,12 +63,12 @@ test('a read is recorded once with its user, the host’s own with the host, a l
     assert.deepEqual((await service.listEntries(bea)).map(({ id }) => id), [2])
   }
   assert.deepEqual(await told(dataDir), [
-    [BEA, { operation: 'listPassword', list: ['X'] }], [ANA, { operation: 'getPassword', ids: [1] }],
-    [ANA, { operation: 'updatePassword', ids: [2] }]
+    [BEA, { operation: 'listPassword', entryIds: [2] }], [ANA, { operation: 'getPassword', entryIds: [1] }],
+    [ANA, { operation: 'updatePassword', entryIds: [2] }]
   ], 'the host knows what it has set')
   await service.updatePassword(1, { password: 'p2' }, ana)
   await service.getPassword(1)
-  assert.deepEqual((await told(dataDir)).slice(3), [[null, { operation: 'getPassword', ids: [1] }]])
+  assert.deepEqual((await told(dataDir)).slice(3), [[null, { operation: 'getPassword', entryIds: [1] }]])
 })
 
 test('the abilities and groups of a user apply to everything that is done for the user', async t => {
