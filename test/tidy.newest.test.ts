@@ -107,7 +107,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'src/parts/metrics/health.ts healthRoutes',
   'src/parts/operator/commands/journal-commands.ts restore',
   'src/parts/operator/salvage/salvage.ts report',
-  'src/parts/operator/transfer/import-row.ts foreignRow',
   'src/parts/operator/transfer/transfer-commands.ts importFile',
   'src/parts/page/browser/editor.ts openEditor',
   'src/parts/page/browser/password-field.ts createGenerator',
