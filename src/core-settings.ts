@@ -287,20 +287,19 @@ function parseHostName(text: string): string {
 
 const ANY_TOKEN = 'any'
 
-/** Gives what each operation asks for. */
+/** Gives what each operation asks for: what the setting says, otherwise its default. */
 function parseAbilities(defaults: DefaultAbilities): (text: string) => AskedAbilities {
   return text => {
     const given = givenAbilities(defaults, text)
     const askedFor = (operation: string): Asked => {
       if (given.has(operation)) return given.get(operation)
-      const found = new Set<string>()
-      for (const one of [defaults[operation]].flat()) {
-        const asked = one !== undefined && Object.hasOwn(defaults, one) ? askedFor(one) : one
-        if (asked === undefined) return undefined
-        for (const ability of [asked].flat())
-          if (!mayCall([ability], [...found])) found.add(ability)
-      }
-      return [...found]
+      const asked = [defaults[operation]]
+        .flat()
+        .map(one => (one !== undefined && Object.hasOwn(defaults, one) ? askedFor(one) : one))
+      if (asked.includes(undefined)) return undefined
+      const abilities = asked.flat() as string[]
+      // One that includes an earlier one adds nothing.
+      return abilities.filter((ability, i) => !mayCall([ability], abilities.slice(0, i)))
     }
     return new Map(Object.keys(defaults).map(operation => [operation, askedFor(operation)]))
   }
