@@ -4,7 +4,7 @@
  * not even the number or the type counts: it may have been any record. Records that do not fit are
  * put aside, ids that may have been given stay unused.
  */
-import type { Event, JournalRecord } from '../../../journal/journal.ts'
+import { WHOLE, type Event, type JournalRecord } from '../../../journal/journal.ts'
 import type { Key, KeyFinder } from '../../../journal/keys.ts'
 import { FIRST_HASH, hashOf, isChained, openLine, type Line } from '../../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../../entries/entry.ts'
@@ -43,6 +43,11 @@ export class Salvaging {
   readonly unplaced: Unplaced[] = []
   readonly missingKeys: Set<string> = new Set()
   readonly gone: (readonly [first: number, last: number])[] = []
+  /**
+   * The length of a beginning that is of the journal before a rewriting, such as an old block over
+   * the new one: its entries may be purged since.
+   */
+  foreignBytes: number | undefined
   lines = 0
   opened = 0
   last = 0
@@ -69,9 +74,14 @@ export class Salvaging {
   #strayBytes = 0
   /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
+  /** Bytes of a beginning that is of another journal: nothing there is believed. */
+  readonly #from: number
+  /** Where the records behind the first one end without a gap, if that begins no rewritten journal. */
+  #beginning: number | undefined
 
-  constructor(keys: KeyFinder, noted?: string) {
+  constructor(keys: KeyFinder, noted?: string, from: number = 0) {
     this.#keys = keys
+    this.#from = from
     this.#awaitedHead = noted
   }
 
@@ -154,12 +164,12 @@ export class Salvaging {
   #takeHead({ at, end, line }: Head): void {
     this.lines++
     this.#locked = undefined
-    const record = line && this.#open(line)
+    const record = line && at >= this.#from ? this.#open(line) : undefined
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
-    else if (this.#hashes[record.seq] === undefined)
-      this.#unplacedLines++ // too late: later ones are applied
-    // a record that was applied, once more: nothing is lost
+    // A record that was applied, once more, loses nothing: its hash is the same. With another hash, or
+    // at a number that is lost, it is of a fork, or comes too late to be applied.
+    else if (this.#hashes[record.seq] !== this.#hash) this.#unplacedLines++
     else if (at === this.#end) this.#end = end
   }
 
@@ -195,6 +205,11 @@ export class Salvaging {
     const { seq, time } = record
     const lost = seq - this.last - 1
     const bytes = Math.max(0, at - this.#end)
+    const isOfBegun = seq === 1 && !CONTINUATIONS.has(record.type)
+    const goesOn = this.#beginning !== undefined && lost === 0 && this.losses.length === 0
+    if (isOfBegun || goesOn) this.#beginning = end
+    if (record.type === WHOLE && this.#beginning !== undefined && time >= this.until!)
+      this.foreignBytes = this.#beginning
     if (lost > 0) this.#lose(seq - 1, bytes, time)
     // One of the lines is none of the lost records, so it may be a later one.
     if (this.#unplacedLines > lost) this.#strayBytes += bytes

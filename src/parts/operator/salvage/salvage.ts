@@ -64,10 +64,11 @@ export function openable(
   path: string,
   keys: KeyFinder,
   head?: string,
-  onProgress: (share: number) => void = () => {}
+  onProgress: (share: number) => void = () => {},
+  from: number = 0
 ): { readonly made: Salvaging; readonly bytes: number; readonly unreadableBytes: number } {
   const bytes = files.stat(path)?.size ?? 0
-  const made = new Salvaging(keys, head)
+  const made = new Salvaging(keys, head, from)
   let [reported, unreadableBytes] = [0, 0]
   for (const remains of remainsOf(files, path, count => {
     unreadableBytes += count
@@ -80,6 +81,8 @@ export function openable(
     }
     if (remains.end - reported > bytes / 100) onProgress((reported = remains.end) / bytes)
   }
+  if (from === 0 && made.foreignBytes !== undefined)
+    return openable(files, path, keys, head, onProgress, made.foreignBytes)
   return { made, bytes, unreadableBytes }
 }
 

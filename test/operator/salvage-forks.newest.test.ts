@@ -1,0 +1,78 @@
+/** Salvage of files that hold lines of two journals: a fork, and the journal before a compaction. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createEntry } from '../../src/entries/entry-commands.ts'
+import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
+import { admin } from '../support/admin.ts'
+import { bytesOf, journalBytes, journalPath, keyPath, linesOf } from '../support/journal.ts'
+import { compact } from '../support/rewrite.ts'
+import { freshFolder } from '../support/service.ts'
+import { fileStore, type FullStore } from '../support/stores.ts'
+
+const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
+
+async function changed(folder: string, change: (store: FullStore) => Promise<unknown>): Promise<readonly string[]> {
+  const store = await fileStore(folder)
+  await change(store)
+  await store.close()
+  return linesOf(journalBytes(folder))
+}
+
+type Report = { readonly code: number | null, readonly [what: string]: any }
+
+async function salvaged(folder: string, bytes: Buffer): Promise<Report> {
+  writeFileSync(join(folder, 'bad.jsonl'), bytes)
+  const good = join(folder, `good-${Math.random()}.jsonl`)
+  const { code, out, error } = await admin(folder, `journal salvage ${join(folder, 'bad.jsonl')} --to ${good} --json`)
+  assert.equal(error, '')
+  return { ...JSON.parse(out), code }
+}
+
+test('a record of a fork is unplaced, and nobody keeps access; the same line twice is no loss', async t => {
+  const [folder, restored] = [freshFolder(t), freshFolder(t)]
+  const backup = await changed(folder, async ({ accounts }) => {
+    await accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await accounts.issue('ana@x', undefined, undefined)
+  })
+  copyFileSync(keyPath(folder), keyPath(restored))
+  writeFileSync(journalPath(restored), bytesOf(backup))
+  const own = await changed(folder, store => createEntry(store, ENTRY, null))
+  const fork = await changed(restored, ({ accounts }) => accounts.removeUser('ana@x'))
+  assert.equal(own.length, fork.length)
+  for (const [what, lines, code, tokens] of [
+    ['own', own, 0, 1], ['its last line twice', [...own, own.at(-1)!], 0, 1], ['own twice', [...own, ...own], 0, 1],
+    ['fork', fork, 0, 0], ['a line of the fork behind it', [...own, fork.at(-1)!], 3, 0],
+    ['all of the fork behind it', [...own, ...fork], 3, 0], ['the other way round', [...fork, ...own], 3, 0],
+    ['the fork between', [...own.slice(0, -1), fork.at(-1)!, own.at(-1)!], 3, 0]
+  ] as const) {
+    const report = await salvaged(folder, bytesOf(lines))
+    assert.deepEqual([report.code, report.tokens], [code, tokens], what)
+  }
+})
+
+test('a block of the journal before a compaction, over the new beginning, brings no purged entry back', async t => {
+  const folder = freshFolder(t)
+  let before = Buffer.alloc(0)
+  const lines = await changed(folder, async store => {
+    for (let n = 0; n < 400; n++) await createEntry(store, { ...ENTRY, password: `${n}`.padEnd(120, 'x') }, null)
+    await purgeEntry(store, 3)
+    before = journalBytes(folder)
+    await compact(store)
+    await createEntry(store, ENTRY, null)
+  })
+  const bytes = bytesOf(lines)
+  for (const blocks of [1, 2, 4]) {
+    const mixed = Buffer.concat([before.subarray(0, blocks * 4096), bytes.subarray(blocks * 4096)])
+    const report = await salvaged(folder, mixed)
+    assert.equal(report.code, 3)
+    const shown = readFileSync(report['path'], 'latin1')
+    assert.ok(shown.length > 0)
+    const state = (await admin(folder, `journal show ${report['path']} --reveal`)).out
+    assert.ok(!state.includes(`"2${'x'.repeat(119)}"`), `${blocks} blocks`)
+    assert.ok(report['entries'] >= 300, `${report['entries']} entries of 400 with ${blocks} blocks`)
+    assert.equal(report['nextId'], 402)
+  }
+})
