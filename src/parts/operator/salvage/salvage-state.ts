@@ -164,13 +164,22 @@ export class Salvaging {
   #takeHead({ at, end, line }: Head): void {
     this.lines++
     this.#locked = undefined
-    const record = line && at >= this.#from ? this.#open(line) : undefined
+    if (at < this.#from) return // older than all that is lost
+    if (line?.type === WHOLE) this.#judgeBeginning(line)
+    const record = line && this.#open(line)
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
     // A record that was applied, once more, loses nothing: its hash is the same. With another hash, or
     // at a number that is lost, it is of a fork, or comes too late to be applied.
     else if (this.#hashes[record.seq] !== this.#hash) this.#unplacedLines++
     else if (at === this.#end) this.#end = end
+  }
+
+  /** `journal.whole` is genuine behind the hash before it, whatever number the beginning has come to. */
+  #judgeBeginning(whole: Line): void {
+    const key = this.#keys.find(whole.key)
+    if (this.#beginning === undefined || key === undefined || whole.time < this.until!) return
+    if (openedBy(key, whole, this.#hash) !== undefined) this.foreignBytes = this.#beginning
   }
 
   #takeHash({ at, end, hash }: Hash): void {
@@ -208,8 +217,6 @@ export class Salvaging {
     const isOfBegun = seq === 1 && !CONTINUATIONS.has(record.type)
     const goesOn = this.#beginning !== undefined && lost === 0 && this.losses.length === 0
     if (isOfBegun || goesOn) this.#beginning = end
-    if (record.type === WHOLE && this.#beginning !== undefined && time >= this.until!)
-      this.foreignBytes = this.#beginning
     if (lost > 0) this.#lose(seq - 1, bytes, time)
     // One of the lines is none of the lost records, so it may be a later one.
     if (this.#unplacedLines > lost) this.#strayBytes += bytes
