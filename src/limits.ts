@@ -66,8 +66,9 @@ export const SHUTDOWN_TIMEOUT_MS: number = 10_000
 /** Between sweeps of idle connections; the first sweep waits as long. */
 export const SHUTDOWN_SWEEP_MS: number = 200
 
-/** Between two warnings of one proxy whose requests are refused. */
+/** Between two warnings of one kind about logins by a proxy. */
 export const PROXY_WARNING_MS: number = 3_600_000
+/** Proxies whose refused requests are warned of, each once. */
 export const MAX_WARNED_PROXIES: number = 20
 export const CORS_MAX_AGE_SECONDS: number = 600
 export const HSTS_MAX_AGE_SECONDS: number = 31_536_000

@@ -64,8 +64,8 @@ export type Options = {
 /** Options besides the settings. */
 export interface HostOptions {
   /**
-   * Receives the operator's messages. Its functions must not throw, except `access.write` for a
-   * line that is lost.
+   * Receives the operator's messages. Its functions need no `this`, and must not throw, except
+   * `access.write` for a line that is lost.
    */
   readonly log?: Log | undefined
   /**
@@ -103,9 +103,8 @@ const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
  * `Failure`, holding nothing.
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
-  if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
   const {
-    log: given = SILENT,
+    log = SILENT,
     prefix = '',
     production = false,
     init = false,
@@ -113,16 +112,14 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     key,
     ...values
   } = options
-  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
+  if (!PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
-  }
-  for (const [name, value] of Object.entries({ production, init, vouches })) {
-    if (typeof value !== 'boolean') throw wrong(`${name} must be true or false`)
   }
   const settings = { ...readOptions(values), isProduction: production }
   const keys = key === undefined ? undefined : keysOf(key, settings)
   validateCombinations(settings) // `listen` checks the transport
-  const log = boundLog(given, 'accessLog' in settings && settings.accessLog === true)
+  if ('accessLog' in settings && settings.accessLog === true && log.access === undefined)
+    throw wrong('accessLog needs log.access')
   if (vouches && !('proxyLoginHeader' in SETTINGS))
     throw wrong('vouches needs the part proxy-login')
   const vouched = vouches ? new WeakMap<IncomingMessage, string>() : undefined
@@ -170,28 +167,6 @@ function readOptions(options: Options): Settings {
     flags[flag] = value ? 'on' : 'off'
   }
   return readValues(SETTINGS, flags, {}, name => name)
-}
-
-/** Its methods may need their `this`. */
-function boundLog(given: Log, isAccessLogged: boolean): Log {
-  const { access } = given ?? {}
-  const methods = {
-    'log.info': given?.info,
-    'log.warn': given?.warn,
-    ...(isAccessLogged && {
-      'log.access.write': access?.write,
-      'log.access.pendingBytes': access?.pendingBytes
-    })
-  }
-  for (const [name, method] of Object.entries(methods)) {
-    if (typeof method !== 'function') throw wrong(`${name} must be a function`)
-  }
-  return {
-    info: line => given.info(line),
-    warn: line => given.warn(line),
-    progress: (what, share) => given.progress?.(what, share),
-    access
-  }
 }
 
 function embedded(

@@ -2,7 +2,7 @@
  * Tells the operator why requests by a proxy are refused for want of HTTPS: a page shows only the
  * refusal.
  */
-import { MAX_WARNED_PROXIES, PROXY_WARNING_MS } from '../limits.ts'
+import { MAX_WARNED_PROXIES } from '../limits.ts'
 
 export interface RefusedProxy {
   readonly address: string
@@ -12,23 +12,15 @@ export interface RefusedProxy {
 }
 
 /**
- * Warns once a while for each address. Beyond so many addresses it is silent, since clients may
- * have many.
+ * Warns once for each address since the start. Beyond so many addresses it is silent, since clients
+ * may have many.
  */
-export function proxyWarnings(
-  warn: (line: string) => void,
-  nowMs: () => number = () => performance.now()
-): (refused: RefusedProxy) => void {
-  let warned = new Set<string>()
-  let sinceMs = nowMs()
+export function proxyWarnings(warn: (line: string) => void): (refused: RefusedProxy) => void {
+  const warned = new Set<string>()
   return refused => {
     const why = faultOf(refused)
-    if (why === undefined) return
-    if (nowMs() - sinceMs >= PROXY_WARNING_MS) {
-      warned = new Set()
-      sinceMs = nowMs()
-    }
-    if (warned.has(refused.address) || warned.size >= MAX_WARNED_PROXIES) return
+    if (why === undefined || warned.has(refused.address)) return
+    if (warned.size >= MAX_WARNED_PROXIES) return
     warned.add(refused.address)
     warn(why)
   }

@@ -95,33 +95,19 @@ export function endOf(cert: Buffer): number {
 }
 
 function assertFit({ cert, key }: Certificate): void {
-  const [certText, keyText] = [cert, key].map(bytes => bytes.toString('latin1')) as [string, string]
-  const fault =
-    pemFault('TLS_CERT', certText, 'CERTIFICATE', 'x509') ??
-    pemFault('TLS_KEY', keyText, 'PRIVATE KEY', 'pkey')
-  if (fault !== undefined) throw new Failure('certificate-invalid', fault)
-  if (/^(-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED)/m.test(keyText)) {
-    const way = 'give one without: openssl pkey -in KEY -out NEW'
-    throw new Failure('certificate-invalid', `TLS_KEY: this key has a passphrase; ${way}`)
-  }
+  const certificate = parsed('TLS_CERT', () => new X509Certificate(cert))
+  const privateKey = parsed('TLS_KEY', () => createPrivateKey(key))
   // OpenSSL compares only keys of one kind, such as RSA; otherwise each handshake would fail.
-  if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return
+  if (certificate.checkPrivateKey(privateKey)) return
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
 }
 
-function pemFault(
-  setting: string,
-  text: string,
-  label: string,
-  command: string
-): string | undefined {
-  if (text.includes(`${label}-----`)) return undefined
-  const other = /-----BEGIN ([A-Z ]+)-----/.exec(text)?.[1]
-  const way = `openssl ${command} -inform DER -in FILE -out NEW makes PEM of it`
-  if (text.trim() === '') return `${setting}: the file is empty`
-  if (other !== undefined)
-    return `${setting}: the file holds a ${other.toLowerCase()}; are the two swapped?`
-  return text.startsWith('0')
-    ? `${setting}: the file is DER; ${way}`
-    : `${setting}: the file is not PEM`
+function parsed<T>(setting: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    throw new Failure('certificate-invalid', `${setting}: ${(error as Error).message}`, {
+      cause: error
+    })
+  }
 }

@@ -159,7 +159,7 @@ const SHOWN: { readonly [bound: string]: string } = {
   MAX_WARNED_PROXIES: 'http/proxy-warnings',
   NEW_REQUEST_MS: 'http/connections',
   PAID_AHEAD_MS: 'http/connections',
-  PROXY_WARNING_MS: 'http/proxy-warnings',
+  PROXY_WARNING_MS: 'api/proxy-login',
   RATE_LIMIT_WINDOW_SECONDS: 'api/rate-limit',
   REQUEST_TIMEOUT_MS: 'program/hostile',
   SEND_BYTES: 'the list, not read',

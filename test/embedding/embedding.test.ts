@@ -68,15 +68,13 @@ test('§4.3 fields that a request could not have are refused by name, and nothin
 test('options are held to the same rules as settings, and a name that is none is refused', async () => {
   const wrong: readonly [object, RegExp][] = [
     [{ port: 70000 }, /: port must be/], [{ rateLimit: -1 }, /: rateLimit must be/], [{ colour: 1 }, /colour is not/],
-    [{ corsOrigins: '*' }, /: corsOrigins must be/], [{ production: 'yes' }, /production must be/],
-    [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ prefix: ['/vault'] }, /prefix/],
+    [{ corsOrigins: '*' }, /: corsOrigins must be/],
+    [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/],
     [{ prefix: '/a b' }, /prefix/], [{ prefix: '/ñ' }, /prefix/], [{ prefix: '/vault\n' }, /prefix/],
     [{ dataDir: null }, /dataDir must be/], [{ allowedHosts: ['a'] }, /allowedHosts must be/],
     [{ accessLog: 'yes' }, /: accessLog must be/], [{ keyFile: false }, /keyFile must be a text/],
     [{ dataDir: true }, /dataDir must be a text/],
-    [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/],
-    [{ log: { info() {} } }, /log.warn must be/],
-    [{ log: console, accessLog: true }, /log.access.write must be/],
+    [{ log: console, accessLog: true }, /accessLog needs log.access/],
     [{ signal: new AbortController().signal }, /call close\(\) instead/]
   ]
   for (const [options, message] of wrong) {
@@ -84,10 +82,6 @@ test('options are held to the same rules as settings, and a name that is none is
       { code: 'setting-invalid', message })
   }
   await (await openService({ journal: 'memory', metrics: false, page: false } as object)).close() // as 1.0.0 took it
-  for (const options of [null, 'memory', 1]) {
-    await assert.rejects(openService(options as never),
-      { code: 'setting-invalid', message: /options must be an object/ })
-  }
 })
 
 test('a log that takes progress gets that of a start; the console will do where no access log is wanted', async t => {
@@ -310,27 +304,6 @@ test('§5.9 in production it answers what comes by another\'s HTTPS, refuses the
   assert.deepEqual([await asked(own), await asked(own.replace('https', 'http'))], [404, 403])
   assert.equal((await send(await serverOf(t, service.handle), 'GET', '/api/listPassword')).status, 403)
   await assert.rejects(service.listen(), { code: 'setting-invalid', message: /NODE_ENV=production needs/ })
-})
-
-test('a log may be an object of a class, with private fields', async t => {
-  class Warnings {
-    readonly access = { write: () => {}, pendingBytes: () => 0 }
-    readonly #lines: string[] = []
-    info(): void {}
-    warn(line: string): void { this.#lines.push(line) }
-    get last(): string { return this.#lines.at(-1)! }
-  }
-  const log = new Warnings()
-  const service = await inMemory(t, { log })
-  const url = await serverOf(t, async (request, response) => {
-    Object.defineProperty(request, 'readableEnded', { configurable: true, get: () => {
-      Object.defineProperty(request, 'readableEnded', { value: false })
-      throw new Error('as the test asked')
-    } })
-    service.handle(request, response)
-  })
-  assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 500)
-  assert.match(log.last, /as the test asked/)
 })
 
 test('close answers what is in flight; then operations reject and requests are answered 503', async t => {
