@@ -15,6 +15,16 @@ import { startService } from '../support/service.ts'
 import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const WEB = new URL('../../dist/parts/page/browser/', import.meta.url)
+/** As they are served: without their layout; one style sheet of two, without its comments. */
+const STYLES = ['page.css', 'dialog.css']
+const textIn = (name: string): string => String(readFileSync(new URL(name, WEB)))
+function servedAs(name: string): Buffer {
+  if (!/\.(js|css)$/.test(name)) return readFileSync(new URL(name, WEB))
+  const text = (name === 'style.css' ? STYLES.map(textIn).join('') : textIn(name))
+    .replace(/^\s+/gm, '').replace(/([;{},])\n/g, '$1')
+  return Buffer.from(name !== 'style.css' ? text
+    : text.replace(/\/\*[^]*?\*\/\s*/g, '').replace(/([:;{},]) /g, '$1'))
+}
 const BYTES = Buffer.from('text '.repeat(100))
 const KIND = { type: 'text/plain', cache: 'no-cache' }
 const asset = new Asset(BYTES, KIND, ['X-More', 'yes'])
@@ -74,7 +84,7 @@ function assertProtected({ headers }: RawAnswer): void {
 async function pathsOf(t: TestContext, url: string): Promise<ReadonlyMap<string, string>> {
   const page = (await ask(t, url, message('GET', '/'))).text
   const place = /"(web\/[0-9a-f]{16}\/)/.exec(page)![1]!
-  return new Map(readdirSync(WEB).filter(name => !name.endsWith('.d.ts'))
+  return new Map([...readdirSync(WEB).filter(name => !/\.(d\.ts|css)$/.test(name)), 'style.css']
     .map(name => [name, name === 'page.html' ? '/' : name.endsWith('.txt') ? `/web/${name}` : `/${place}${name}`]))
 }
 
@@ -88,7 +98,7 @@ test('page files are served as built, in each coding; those with a hash in the p
   const paths = await pathsOf(t, url)
   assert.ok(paths.has('page.html') && paths.has('main.js'))
   for (const [name, path] of paths) {
-    const bytes = readFileSync(new URL(name, WEB))
+    const bytes = servedAs(name)
     for (const [coding, decode] of [['br', brotliDecompressSync], ['gzip', gunzipSync], ['', Buffer.from]] as const) {
       if (coding === '' && name.endsWith('.png')) continue // the client of this test reads texts
       await client.send(message('GET', path, undefined, [`Accept-Encoding: ${coding}`]))
@@ -104,27 +114,39 @@ test('page files are served as built, in each coding; those with a hash in the p
   }
 })
 
+test('no script has a text of several lines, which would lose its indentation', () => {
+  for (const name of readdirSync(WEB).filter(name => name.endsWith('.js'))) {
+    const inText = textIn(name).split('\n').filter(line => (line.match(/`/g) ?? []).length % 2 === 1)
+    assert.deepEqual(inText, [], name)
+  }
+})
+
 /** What is asked for only when it is needed. */
 const LATER = /^(words-..|common)\.txt$|\.(svg|png|webmanifest)$/
+/** A browser asks for one of the two languages, of which this one is longer. */
+const OTHER_LANGUAGE = 'texts-en.js'
 
-test('what a first look loads weighs at most 62 kB as a browser gets it', async t => {
+test('a first look asks for at most 31 files, which weigh at most 62 kB as a browser gets them', async t => {
   const { url } = await startService(t, { page: 'on' })
-  const paths = [...await pathsOf(t, url)].filter(([name]) => !LATER.test(name)).map(([, path]) => path)
+  const paths = [...await pathsOf(t, url)].filter(([name]) => !LATER.test(name) && name !== OTHER_LANGUAGE)
+    .map(([, path]) => path)
   let bytes = 0
   for (const path of paths) bytes += (await ask(t, url,
     message('GET', path, undefined, ['Accept-Encoding: br']))).body.length
   t.diagnostic(`${paths.length} files, ${bytes} bytes`)
-  assert.ok(bytes <= 62 * 1024, `${bytes} bytes`)
+  assert.ok(paths.length <= 31 && bytes <= 62 * 1024, `${paths.length} files, ${bytes} bytes`)
 })
 
-test('every module is asked for at once: the page names all that its first one imports', async t => {
+
+test('every module is asked for at once, named by the page; the first asks for the texts of one language', async t => {
   const { url } = await startService(t, { page: 'on' })
   const found = new Set<string>()
   const follow = (name: string): void => {
     if (found.has(name)) return
     found.add(name)
     const text = String(readFileSync(new URL(name, WEB)))
-    assert.doesNotMatch(text, /\bimport\(/, `${name} imports nothing later`)
+    if (name === 'first.js') assert.equal(text.match(/\bimport\(['"]\.\/texts-..\.js['"]\)/g)?.length, 2)
+    else assert.doesNotMatch(text, /\bimport\(/, `${name} imports nothing later`)
     for (const [, next] of text.matchAll(/^(?:import|export) .*?from ['"]\.\/([\w-]+\.js)['"]/gms)) follow(next!)
   }
   follow('main.js')
@@ -132,8 +154,8 @@ test('every module is asked for at once: the page names all that its first one i
   const link = /(?:modulepreload" href|script type="module" src)="web\/[0-9a-f]{16}\/([\w-]+\.js)"/g
   const named = [...page.matchAll(link)].map(([, name]) => name!)
   assert.deepEqual(named.sort(), [...found].sort())
-  assert.deepEqual(readdirSync(WEB).filter(name => name.endsWith('.js')).sort(), [...found].sort(),
-    'and there are no others')
+  assert.deepEqual(readdirSync(WEB).filter(name => name.endsWith('.js') && !name.startsWith('texts-')).sort(),
+    [...found].sort(), 'and there are no others')
 })
 
 test('what the client has already is answered 304 without a body; HEAD is as GET', async t => {

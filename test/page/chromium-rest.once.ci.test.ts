@@ -4,4 +4,4 @@ import { useEngine } from '../support/page.ts'
 
 // Called in this file, so that a report names it.
 useEngine('chromium', (name, options, body) => test(name, options, body))
-await import('./cases/rest.ts')
+await import('./cases/rarer.ts')

@@ -54,26 +54,34 @@ test('Ñ follows N, and numbers are sorted by their value', () => {
     ['Ágora', 'banco', 'nómina', 'Nube', 'nz', 'Ñandú', 'oro', 'SRV 9', 'srv 10'])
 })
 
-test('a filter keeps what is reused, known to others, old, or of a group; with the search, and counted', () => {
+test('a filter leaves what is reused, exposed, to somebody, old, of a group; with the search, and counted', () => {
   const entries = new Entries()
   const one = (id: number, more: object = {}): Parameters<Entries['put']>[0] =>
     ({ id, sistema: `s${id}`, usuario: '', url: '', grupo: '', hasNotes: false, hasCode: false,
       changed: new Date().toISOString(), ...more })
-  entries.load({ entries: [one(1, { reused: 1 }), one(2, { reused: 1, grupo: 'a' }), one(3, { exposed: 2 }),
+  entries.load({ entries: [one(1, { reused: 1 }), one(2, { reused: 1, grupo: 'a' }), one(3, { exposed: 2,
+    exposedTo: [{ id: 7, email: 'eva@example.org' }] }),
     one(4, { changed: new Date(Date.now() - 366 * 86_400_000).toISOString() }), one(5, { grupo: 'b' }),
     one(6, { changed: undefined })] })
-  const ids = (filter?: Parameters<Entries['keep']>[0]): readonly number[] => {
-    entries.keep(filter)
+  const ids = (filter: Parameters<Entries['select']>[0] = {}): readonly number[] => {
+    entries.select(filter)
     return entries.shown.map(({ id }) => id)
   }
-  assert.deepEqual(ids({ by: 'reused' }), [1, 2])
-  assert.deepEqual(ids({ by: 'exposed' }), [3])
-  assert.deepEqual(ids({ by: 'old' }), [4], 'one whose age is not known is not called old')
+  assert.deepEqual(ids({ state: 'reused' }), [1, 2])
+  assert.deepEqual(ids({ state: 'exposed' }), [3])
+  assert.deepEqual(ids({ state: 'exposed', person: 7 }), [3])
+  assert.deepEqual(ids({ state: 'exposed', person: 8 }), [])
+  assert.deepEqual(ids({ state: 'old' }), [4], 'one whose age is not known is not called old')
   assert.deepEqual(ids({ group: 'a' }), [2])
-  assert.deepEqual(entries.offers, { exposed: 1, reused: 2, old: 1, groups: ['a', 'b'] })
+  assert.deepEqual(ids({ group: '' }), [1, 3, 4, 6])
+  assert.deepEqual(ids({ group: 'a', state: 'reused' }), [2], 'both together')
+  assert.deepEqual([entries.groups, entries.people.map(({ id }) => id)], [['a', 'b'], [7]])
   entries.search('s5')
   assert.deepEqual(ids({ group: 'b' }), [5])
   assert.deepEqual(ids({ group: 'a' }), [])
+  assert.deepEqual([entries.count({ group: 'a' }), entries.count({}, 's5')], [1, 1])
+  entries.search('b')
+  assert.deepEqual(ids(), [5], 'the group is searched')
   entries.search('')
   assert.equal(ids().length, 6)
 })
@@ -87,7 +95,7 @@ test('an answer counts by the contract\'s words, a limit also by a proxy\'s', ()
     [503, undefined, 'busy'], [500, 'x', 'failed']
   ] as const) {
     const response = new Response('', { status, headers: { 'Retry-After': '7' } })
-    const refusal = refusalOf(response, message === undefined ? {} : { message })
+    const refusal = refusalOf('listEntries', response, message === undefined ? {} : { message })
     assert.deepEqual([refusal.why, refusal.waitSeconds], [why, 7], `${status} ${message}`)
   }
 })

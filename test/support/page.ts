@@ -98,6 +98,13 @@ export async function logIn(browser: Browser, email: string = ANA, password: str
   await browser.until("return document.getElementById('login') === null && document.getElementById('loading') === null")
 }
 
+/** A login beside that of the page. */
+export async function logInElsewhere({ url }: Started, email: string = ANA, password: string = PASSWORD): Promise<void> {
+  const answer = await fetch(`${url}/api/login`, { method: 'POST', body: JSON.stringify({ email, password }),
+    headers: { 'Content-Type': 'application/json' } })
+  assert.equal(answer.status, 200)
+}
+
 /** Keeps the service's answers from the page until what it gives is called, with the number that must be there. */
 export async function holdAnswers(browser: Browser): Promise<(count: number) => Promise<void>> {
   await browser.run(`

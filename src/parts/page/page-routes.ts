@@ -88,8 +88,14 @@ export function pageRoutes(
   try {
     const page = String(read('page.html'))
     const names = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
+    // One style sheet of all; the page's own comes first.
+    const isStyle = (name: string): boolean => name.endsWith('.css')
+    const styles = ['page.css', ...names.filter(name => isStyle(name) && name !== 'page.css')]
     const others = [
-      ...names.map(name => [name, read(name)] as const),
+      ...names
+        .filter(name => !isStyle(name))
+        .map(name => [name, squeezed(name, read(name))] as const),
+      ['style.css', squeezed('style.css', Buffer.concat(styles.map(read)))] as const,
       ['common.txt', Buffer.from(COMMONEST)] as const
     ].sort(([one], [other]) => (one < other ? -1 : 1))
     const hash = createHash('sha256')
@@ -97,7 +103,7 @@ export function pageRoutes(
     const place = `web/${hash.digest('hex').slice(0, 16)}/`
     const modules = others
       .map(([name]) => name)
-      .filter(name => name.endsWith('.js') && name !== 'main.js')
+      .filter(name => name.endsWith('.js') && !/^(first|main|texts-..)\.js$/.test(name))
       .map(name => `<link rel="modulepreload" href="${place}${name}">`)
     const html = page
       .replaceAll('"web/', `"${place}`)
@@ -127,6 +133,16 @@ export function pageRoutes(
   } catch (error) {
     throw unusable(`${folder}: ${systemCode(error)}`, error)
   }
+}
+
+/** Without layout, and style sheets without comments; no script has a text of several lines. */
+function squeezed(name: string, bytes: Buffer): Buffer {
+  if (!/\.(js|css)$/.test(name)) return bytes
+  const text = String(bytes)
+    .replace(/^\s+/gm, '')
+    .replace(/([;{},])\n/g, '$1')
+  if (name.endsWith('.js')) return Buffer.from(text)
+  return Buffer.from(text.replace(/\/\*[^]*?\*\/\s*/g, '').replace(/([:;{},]) /g, '$1'))
 }
 
 /** Null: no ability is needed. */

@@ -1,3 +1,3 @@
 /** Every test of the page; each says in which engines it runs. */
 import './everyday.ts'
-import './rest.ts'
+import './rarer.ts'

@@ -1,4 +1,5 @@
 /** What people do with the page every day. */
 import './dialog.ts'
 import './list.ts'
-import './points.ts'
+import './clipboard.ts'
+import './nothing-lost.ts'

@@ -1,11 +1,11 @@
 /** Deleted entries, which the page always has; history and own password with `EXTRA_ROUTES=on`. */
 import assert from 'node:assert/strict'
-import { ANA, PASSWORD } from '../../support/accounts.ts'
+import { ANA, PASSWORD, tokenOf } from '../../support/accounts.ts'
 import { deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
-  CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, openProtected, openService, remove,
+  CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, logInElsewhere, openProtected, openService, remove,
   rowOf, systems,
-  textOf, until, view
+  textOf, told, until, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -43,21 +43,15 @@ inBrowser('what was deleted is found there, and undone there', CHROMIUM, async t
   assert.equal(service.store.state.entries.get(1)?.status, 1)
 })
 
-inBrowser('the history says who changed what, when, without values; a former one is asked for', CHROMIUM, async t => {
+inBrowser('the history says who changed what, when, from what to what; a former secret is asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
-  await updateEntry(service.store, 1, { password: 'the newer one' }, null)
+  await updateEntry(service.store, 1, { password: 'the newer one', usuario: 'ana' }, null)
   await view(browser, 'Correo')
   await browser.click('#history summary')
-  await browser.find('#history li .icon')
-  assert.match(await textOf(browser, '#history'), /hoy · editada[^]*Contraseña[^]*hoy · creada[^]*Sistema/)
+  await browser.find('#history li .was')
+  const text = await textOf(browser, '#history')
+  assert.match(text, /Hoy \d+:\d\d\s+Usuario[^]*Contraseña[^]*Hoy \d+:\d\d · creada\s*$/)
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo|the newer one/)
-  await keepCopies(browser)
-  await browser.click('#history li:last-child .line:nth-of-type(2) .icon')
-  await browser.until("return /S3cr3ta-del-correo/.test(document.getElementById('history').textContent)")
-  await browser.click('#history li:first-of-type .line .icon:last-child')
-  await browser.until("return copied[0] === 'the newer one'")
-  await browser.click('#history summary')
-  await browser.until("return document.querySelector('#history li') === null")
 })
 
 inBrowser('deleted entries say when and who, are opened one by one, and restored together', CHROMIUM, async t => {
@@ -75,7 +69,7 @@ inBrowser('deleted entries say when and who, are opened one by one, and restored
   await browser.fill('#query', 'ana')
   assert.equal(await textOf(browser, '#restore-all'), 'Restaurar estas 2')
   await browser.click('#restore-all')
-  await browser.click('#confirm .danger')
+  await browser.click('#confirm .main')
   await until(() => service.store.state.entries.active === 7)
   await browser.fill('#query', '')
   await browser.until("return document.querySelectorAll('#rows .row').length === 1")
@@ -87,7 +81,7 @@ inBrowser('the password of the user is changed, and the new one asked for', CHRO
   await browser.click('#show-menu')
   await browser.click('#show-account')
   await browser.find('#account')
-  assert.match(await textOf(browser, '#account'), /Has entrado como ana \(ana@example\.org\)/)
+  assert.match(await textOf(browser, '#account'), /ana\s+ana@example\.org\s[^]*Grupos\s+Todos/)
   await browser.click('#show-own')
   await browser.fill('#current', 'wrong')
   await browser.fill('#fresh', 'another long password')
@@ -115,22 +109,29 @@ inBrowser('a refused new password is said in the page\'s language, and can be se
     "caracteres.'")
 })
 
-inBrowser('the sessions of the account are listed, this one is marked, and all others are ended', CHROMIUM, async t => {
-  const { browser, service, url } = await openProtected(t)
-  for (let i = 0; i < 2; i++) {
-    await fetch(`${url}/api/login`, { method: 'POST', headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ email: ANA, password: PASSWORD }) })
-  }
-  await logIn(browser)
-  assert.equal(service.accounts!.tokens().length, 3)
-  await browser.run("document.getElementById('show-account').click()")
-  await browser.click('#sessions summary')
-  await browser.until("return document.querySelectorAll('#sessions li').length === 4")
-  assert.match(await textOf(browser, '#sessions'), /Esta/)
-  await browser.click('#end-others')
-  await until(() => service.accounts!.tokens().length === 1)
-  await browser.until("return document.querySelectorAll('#sessions li').length === 1")
-})
+inBrowser('pages and programs of the account are apart; the others end at once, a program after a question', CHROMIUM,
+  async t => {
+    const started = await openProtected(t)
+    const { browser, service } = started
+    for (let n = 0; n < 2; n++) await logInElsewhere(started)
+    await tokenOf(started)
+    await logIn(browser)
+    await browser.run("document.getElementById('show-account').click()")
+    await browser.until("return document.querySelectorAll('#pages li').length === 3")
+    assert.match(await textOf(browser, '#pages li'), /Página, hoy \d+:\d\d\s+Esta/)
+    await browser.click('#end-others')
+    await until(() => service.accounts!.tokens().length === 2)
+    await told(browser, 'Sesiones finalizadas: 2')
+    await browser.until("return document.querySelectorAll('#pages li').length === 1")
+    await browser.click('#programs .link')
+    await browser.find('#confirm')
+    assert.equal(service.accounts!.tokens().length, 2, 'not before the answer')
+    await browser.press(KEYS.escape)
+    await browser.click('#programs .link')
+    await browser.click('#confirm .danger')
+    await until(() => service.accounts!.tokens().length === 1)
+    await browser.until("return document.getElementById('programs') === null")
+  })
 
 inBrowser('a one-time code is set, shown with its seconds, copied from a row, replaced, removed', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
@@ -174,8 +175,7 @@ inBrowser('the group of an entry is offered where there are groups, filtered by,
   await browser.press(KEYS.escape)
   await updateEntry(service.store, 2, { grupo: 'Finanzas' }, null)
   await browser.click('#refresh')
-  await browser.until("return [...document.getElementById('filter')?.options ?? []].some(one => one.text === " +
-    "'Finanzas')")
+  await browser.until("return document.querySelector('#rows .group')?.checkVisibility()")
   await edit(browser, 'Correo')
   assert.deepEqual(await browser.run("return [...document.getElementById('grupo').list.options].map(one => one.value)"),
     ['Finanzas'])
@@ -183,7 +183,7 @@ inBrowser('the group of an entry is offered where there are groups, filtered by,
   await browser.press(KEYS.enter)
   await until(() => service.store.state.entries.get(1)?.grupo === 'Finanzas')
   await browser.until("return document.getElementById('editor') === null")
-  await browser.run("const filter = document.getElementById('filter'); filter.value = 'group Finanzas'; " +
-    "filter.dispatchEvent(new Event('change'))")
+  await browser.click('#filter')
+  await browser.click('#choices [role=group]:last-of-type .item:nth-of-type(3)')
   assert.deepEqual(await systems(browser), ['Banco Central', 'Correo'])
 })

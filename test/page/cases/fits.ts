@@ -22,7 +22,7 @@ const FAULTS = `
   const top = [...document.querySelectorAll('dialog[open]')].at(-1)
   const all = selector => [...(top ?? document).querySelectorAll(selector)]
   const groups = top !== undefined
-    ? all('.top, .end, .field, .facts > div, .choice, .range, summary, li > p, #knowers li, #sessions li, dd')
+    ? all('.top, .end, .field, .facts > div, .choice, .range, summary, li > p, #knowers li, #sessions li, .was, dd')
     : all('header, .summary, #rows .row, .head .row, .login .field, .login, .blank, .message, .menu .item, .languages')
   const isSeen = one => one.checkVisibility({ opacityProperty: true, visibilityProperty: true })
     && one.closest('.unseen') === null && getComputedStyle(one).clipPath === 'none'
@@ -82,10 +82,10 @@ const press = (selector: string) => (browser: Browser): Promise<unknown> =>
 const there = (selector: string) => (browser: Browser): Promise<unknown> =>
   browser.until('return document.querySelector(arguments[0]) !== null', selector)
 const filled = (selector: string, text: string) => (browser: Browser): Promise<unknown> => browser.fill(selector, text)
-const keep = (value: string) => (browser: Browser): Promise<unknown> =>
-  browser.run(`const filter = document.getElementById('filter')
-    filter.value = arguments[0]
-    filter.dispatchEvent(new Event('change'))`, value)
+const choose = (text: string) => (browser: Browser): Promise<unknown> =>
+  browser.run(`document.getElementById('filter').click()
+    const items = [...document.querySelectorAll('#choices .item')]
+    items.find(one => one.textContent.startsWith(arguments[0])).click()`, text)
 const escape = (browser: Browser): Promise<unknown> => browser.press(KEYS.escape)
 const setLanguage = (language: string) => press(`#menu [data-language=${language}]`)
 
@@ -99,13 +99,16 @@ const STATES: readonly (readonly [what: string, there: readonly Step[], back: re
   ['the list', [], []],
   ['the menu', [browser => browser.run("document.getElementById('menu').showPopover()")],
     [browser => browser.run("document.getElementById('menu').hidePopover()")]],
-  ['what outsiders know', [keep('exposed')], [keep('')]],
-  ['a group', [keep('group Finanzas')], [keep('')]],
+  ['the choices of the filter', [press('#filter'), there('#choices .item')],
+    [browser => browser.run("document.getElementById('choices').hidePopover()")]],
+  ['a group', [choose('Finanzas')], [press('#chip')]],
+  ['a group, and no hit', [choose('Finanzas'), filled('#query', 'nothing of this')],
+    [press('#search .icon'), press('#chip')]],
   ['no hit', [filled('#query', 'nothing of this')], [press('#search .icon')]],
   ['the viewer', [press(row(1, '.system')), press('#view-password .icon'), press('#view-code .icon'),
     press('#view-notes .icon'), there('#view-notes .revealed')], [escape]],
   ['known by, and the history', [press(row(9, '.system')), there('#knowers li bdi'), press('#history summary'),
-    press('#history .line .icon'), there('#history .revealed')], [escape]],
+    there('#history li')], [escape]],
   ['a new entry', [press('#create'), press('#editor .main'), there('#sistema[aria-invalid=true]')], [escape]],
   ['the generator', [press('#create'), press('#generate'), there('#generator')], discard],
   ['the editor', [press(row(1, '[data-act=edit]')), press('#show-password'), there('#editor .revealed'),
@@ -120,7 +123,7 @@ const STATES: readonly (readonly [what: string, there: readonly Step[], back: re
   ['the deleted ones', [press('.to-deleted'), there('.row [data-act=restore]')], [press('.to-deleted')]],
   ['a deleted one', [press('.to-deleted'), there('.row [data-act=restore]'), press('#rows .system'),
     there('#viewer')], [escape, press('.to-deleted')]],
-  ['the account', [press('#show-account'), press('#sessions summary'), there('#end-others'), press('#show-own')],
+  ['the account', [press('#show-account'), there('#sessions li'), press('#show-own')],
     [escape]],
   ['the help', [press('#help')], [escape]],
   ['a message', [press(row(3, '[data-act=remove]')), there('.message')], [press('.message .offer'), there(row(3, ''))]]

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
-  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, holdAnswers, inBrowser, openService, rowOf, settled,
-  systems, textOf, valueOf
+  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, holdAnswers, inBrowser, loadAgain, openService, rowOf,
+  settled, systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -35,7 +35,8 @@ inBrowser('the list is asked for without secrets, and revalidated when the page 
     "one.name).filter(name => name.includes('/api/'))")
   assert.deepEqual(asked.map(name => name.split('/').at(-1)), ['listEntries'])
   assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows .badge')].map(one => one.innerText)"),
-    ['Igual que otra', 'Igual que otra'])
+    ['1', '1'])
+  assert.deepEqual(await browser.run("return document.querySelector('#rows .badge').ariaLabel"), '1: Repetida en 1 más')
   await browser.run(`const real = window.fetch
     window.answers = []
     window.fetch = async (...asked) => {
@@ -52,21 +53,68 @@ inBrowser('the list is asked for without secrets, and revalidated when the page 
   await browser.until("return document.querySelectorAll('#rows .row').length === 4")
 })
 
-inBrowser('a click on "Same as" shows these alone, and "All" shows all again', CHROMIUM, async t => {
+inBrowser('a click on a mark shows what it is about alone, a chip says so, and takes that off', CHROMIUM, async t => {
   const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'],
     ['Tres', 'eva', 'x']))
-  assert.equal(await browser.run("return document.getElementById('filter').options.length"), 2,
-    'all, and what there is to filter')
   await browser.click('#rows .badge')
   assert.deepEqual(await systems(browser), ['Dos', 'Uno'])
-  assert.equal(await textOf(browser, '#count'), '2 de 3 entradas')
+  assert.equal(await textOf(browser, '#chip'), '2 de 3 · Repetidas')
   assert.equal(await browser.run("return document.getElementById('viewer')"), null)
-  await browser.run("const filter = document.getElementById('filter'); filter.value = ''; filter.dispatchEvent(new " +
-    "Event('change'))")
+  await browser.click('#chip')
   assert.equal((await systems(browser)).length, 3)
+  assert.equal(await focus(browser), 'button: Filtrar')
   await browser.resize(390, 700)
   assert.ok(await browser.run<number>("return document.querySelector('.row:has(.badge) " +
     ".user').getBoundingClientRect().width") > 20, 'the user is seen on a phone')
+})
+
+inBrowser('state and group are chosen from one menu by keys, with counts, and combined', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'],
+    ['Tres', 'eva', 'x']))
+  await updateEntry(service.store, 1, { grupo: 'Finanzas' }, null)
+  await loadAgain(browser)
+  await browser.run("document.getElementById('filter').focus()")
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('choices')?.matches(':popover-open')")
+  const items = (): Promise<string[]> => browser.run("return [...document.querySelectorAll('#choices " +
+    "[role=menuitemradio]')].map(one => one.innerText.replace(/\\s+/g, ' ').trim() + (one.ariaChecked === " +
+    "'true' ? ' ✓' : ''))")
+  assert.deepEqual(await items(), ['Todas 3 ✓', 'Expuestas 0', 'Repetidas 2', 'Antiguas 0', 'Todos los grupos 3 ✓',
+    'Finanzas 1', 'Sin grupo 2'])
+  await browser.press('r', KEYS.space)
+  assert.deepEqual((await items()).slice(2, 6), ['Repetidas 2 ✓', 'Antiguas 0', 'Todos los grupos 2 ✓', 'Finanzas 1'],
+    'Space chooses and stays; a section counts with the other choice')
+  await browser.press('f', KEYS.enter)
+  assert.deepEqual(await systems(browser), ['Uno'])
+  assert.equal(await textOf(browser, '#chip'), '1 de 3 · Repetidas · Finanzas')
+  assert.equal(await focus(browser), 'button: Filtrar')
+  await browser.fill('#query', 'tres')
+  assert.match(await textOf(browser, '#blank'),
+    /Nada entre las repetidas en Finanzas contiene «tres»\.\s+Buscar en todas \(1\)\s+Borrar la búsqueda/)
+  await browser.click('#blank .main')
+  assert.deepEqual(await systems(browser), ['Tres'])
+  assert.equal(await valueOf(browser, 'query'), 'tres')
+})
+
+inBrowser('a mark that comes with a refresh shows in its row', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .badge').length"), 0)
+  await storeEntry(service.store, { sistema: 'Zeta', usuario: 'eva', password: 'S3cr3ta-del-correo' }, null)
+  await loadAgain(browser)
+  assert.equal(await textOf(browser, `${await rowOf(browser, 'Correo')} .badge`), '1')
+})
+
+inBrowser('an address that names an entry opens it, and an open entry is in the address', CHROMIUM, async t => {
+  const { browser, url } = await openService(t)
+  await browser.go(`${url}/?lang=es&entry=5`)
+  await settled(browser)
+  await browser.until("return document.getElementById('viewer-title')?.textContent === 'GitHub'")
+  assert.equal(await browser.run('return location.search'), '?lang=es&entry=5')
+  await browser.press(KEYS.escape)
+  assert.equal(await browser.run('return location.search'), '?lang=es')
+  await browser.go(`${url}/?lang=es&entry=99`)
+  await settled(browser)
+  await told(browser, 'Esta entrada ya no existe o ya no está en tus grupos.')
 })
 
 inBrowser('the browser\'s own search finds every row of a list of 500', CHROMIUM, async t => {
@@ -104,8 +152,8 @@ inBrowser('search takes words of system and user in any case or accent; Enter op
     await browser.fill('#query', query)
     assert.deepEqual(await systems(browser), hits, query)
   }
-  assert.match(await textOf(browser, '#blank'), /Nada contiene «zanahoria»[^]*Borrar la búsqueda[^]*Actualizar/)
-  await browser.click('#blank .second')
+  assert.match(await textOf(browser, '#blank'), /Nada contiene «zanahoria»[^]*Borrar la búsqueda/)
+  await browser.click('#blank .link')
   assert.equal((await systems(browser)).length, 8)
   assert.equal(await textOf(browser, '#count'), '8 entradas')
   await browser.fill('#query', 'garcia')
@@ -122,18 +170,18 @@ inBrowser('headers sort, numbers by their value, and say how', CHROMIUM, async t
     browser.run("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.ariaSort).filter(sort " +
       "=> sort !== null)")
   assert.deepEqual(await users(browser), ['z', 'a1', 'a10', 'a2'])
-  assert.deepEqual(await sorted(), ['ascending', 'none', 'none'])
+  assert.deepEqual(await sorted(), ['ascending', 'none', 'none', 'none'])
   await browser.click('#sort-usuario')
   assert.deepEqual(await users(browser), ['a1', 'a2', 'a10', 'z'])
   await browser.click('#sort-usuario')
   assert.deepEqual(await users(browser), ['z', 'a10', 'a2', 'a1'])
-  assert.deepEqual(await sorted(), ['none', 'descending', 'none'])
+  assert.deepEqual(await sorted(), ['none', 'descending', 'none', 'none'])
   await browser.reload()
   await settled(browser)
   assert.deepEqual(await users(browser), ['z', 'a10', 'a2', 'a1'], 'a reload keeps it')
   const names = await browser.run<string[]>("return [...document.querySelectorAll('[role=columnheader]')].map(one => " +
     "one.textContent.trim())")
-  assert.ok(names.length === 10 && names.every(name => name !== ''), 'each column has a name')
+  assert.ok(names.length === 12 && names.every(name => name !== ''), 'each column has a name')
 })
 
 inBrowser('a web address is shown and sorted by host, and opens in a new tab without a referrer', CHROMIUM, async t => {
@@ -161,11 +209,11 @@ inBrowser('what was just created is in sight and focused, also while a search hi
   assert.ok(top > 0 && bottom > 0, `${top} ${bottom}`)
 })
 
-inBrowser('what somebody else has deleted is said and dropped, in the list and in the dialog', CHROMIUM, async t => {
+inBrowser('what is no longer there is said and dropped, in the list and in the dialog', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await deleteEntry(service.store, 7, null)
   await browser.click(`${await rowOf(browser, 'Ágora')} [data-act=edit]`)
-  await browser.until("return /Otra persona ha eliminado/.test(document.querySelector('.message')?.innerText)")
+  await told(browser, 'Esta entrada ya no existe o ya no está en tus grupos.')
   assert.ok(!(await systems(browser)).includes('Ágora'))
   await browser.click(`${await rowOf(browser, 'Correo')} .system`)
   await deleteEntry(service.store, 1, null)

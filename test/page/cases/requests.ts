@@ -3,8 +3,8 @@
  */
 import assert from 'node:assert/strict'
 import { createEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
-import { ANA, PASSWORD as PASSWORD_OF_ANA, tokenOf } from '../../support/accounts.ts'
-import { CHROMIUM, inBrowser, keepCopies, openProtected, openService } from '../../support/page.ts'
+import { ANA, PASSWORD as PASSWORD_OF_ANA } from '../../support/accounts.ts'
+import { CHROMIUM, inBrowser, keepCopies, logInElsewhere, openProtected, openService } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
 /** Each step, its requests, and the secrets in their answers: of the password, the notes, the key of codes. */
@@ -35,19 +35,20 @@ const ROWS: readonly Row[] = [
   ['end the search', press('#search .icon'), [], []],
   ['sort', press('#sort-usuario'), [], []],
   ['sort by the list', choose('order', 'changed'), [], []],
-  ['filter by a group', choose('filter', 'group Finanzas'), [], []],
-  ['end the filter', choose('filter', ''), [], []],
-  ['see what is the same', press(row('.keepReused')), [], []],
-  ['see all again', choose('filter', ''), [], []],
+  ['see the choices of the filter', press('#filter'), [], []],
+  ['filter by a group', press('#choices [role=group]:last-of-type .item:nth-of-type(3)'), [], []],
+  ['end the filter', press('#chip'), [], []],
+  ['see what is the same', press(row('.reused')), [], []],
+  ['see all again', press('#chip'), [], []],
   ['see the menu', press('#show-menu'), [], []],
   ['change the language', press('#menu [data-language=en]'), [], []],
   ['change it back', press('#menu [data-language=es]'), [], []],
   ['open an entry', press(row('.system')), [], []],
   ['see its history', press('#history summary'), ['historyPassword/1'], []],
-  ['show a former value', press('#history li:last-child .line:nth-of-type(2) .icon'), ['formerPassword/1/1'],
+  ['show a former password', press('#history li:first-child .was:last-child .icon'), ['formerPassword/1/1'],
     [PASSWORD]],
-  ['hide that', press('#history li:last-child .line:nth-of-type(2) .icon'), [], []],
-  ['copy a former value', press('#history li:last-child .line:nth-of-type(2) .icon:last-child'),
+  ['hide that', press('#history li:first-child .was:last-child .icon'), [], []],
+  ['copy a former password', press('#history li:first-child .was:last-child .icon:last-child'),
     ['formerPassword/1/1'], [PASSWORD]],
   ['close the history', press('#history summary'), [], []],
   ['see who knows it', press('#knowers summary'), ['whoKnows/1'], []],
@@ -114,8 +115,7 @@ const ACCOUNT: readonly Row[] = [
   ['and the password', browser => browser.fill('#secret', PASSWORD_OF_ANA), [], []],
   ['see what is typed', press('#login .icon'), [], []],
   ['log in', press('#login .main'), [`login ${MINE}`, 'listEntries'], []],
-  ['see the account', press('#show-account'), [], []],
-  ['see its sessions', press('#sessions summary'), ['ownSessions'], []],
+  ['see the account', press('#show-account'), ['ownSessions'], []],
   ['end the others', press('#end-others'), ['endOwnSessions {"session":"others"}', 'ownSessions'], []],
   ['see the field of the own password', press('#show-own'), [], []],
   ['close the account', key(KEYS.escape), [], []],
@@ -169,6 +169,6 @@ inBrowser('each click asks for what it is about, and nothing else is told', CHRO
 
 inBrowser('each click of an account asks for what it is about, and nothing else is told', CHROMIUM, async t => {
   const started = await openProtected(t)
-  for (let n = 0; n < 2; n++) await tokenOf(started)
+  for (let n = 0; n < 2; n++) await logInElsewhere(started)
   await follow(started.browser, ACCOUNT)
 })

@@ -1,14 +1,13 @@
-/**
- * The dialog of one's account: what it allows, its sessions, and the change of one's own password.
- */
+/** The dialog of one's account: what it allows, its sessions, and the change of one's own password. */
 import type { OwnSession } from './answers.ts'
-import { keepFocus, openDialog, tell } from './dialogs.ts'
-import { make, textButton } from './dom.ts'
+import { confirm, openDialog, settleFocus, tell } from './dialogs.ts'
+import { icon, make, textButton } from './dom.ts'
 import { Form } from './form.ts'
-import { age, explained, moment, say } from './language.ts'
-import { plainText } from './plain.ts'
-import { typedSecret } from './showing.ts'
+import { explained, languageNow, moment, say, when } from './language.ts'
+import { briefName, plainText } from './plain.ts'
+import { typedSecret } from './secrets.ts'
 import { api, rights } from './state.ts'
+import type { TextName } from './texts-es.ts'
 
 const NAMED = [
   'listEntries',
@@ -19,68 +18,166 @@ const NAMED = [
   'restorePassword'
 ] as const
 
-/** `onPasswordChanged` is called when the change has ended the session. */
-export function openAccount(onPasswordChanged: () => void): void {
-  const { name = '', email = '', groups } = api.user ?? {}
-  const allowed = NAMED.filter(operation => rights.may(operation))
-  const what = (allowed.length > 0 ? allowed : NAMED)
-    .map(operation => say(`ability_${operation}`))
-    .join(', ')
-  const seen =
-    groups === undefined
-      ? []
-      : [
-          make(
-            'p',
-            { className: 'hint' },
-            say('accountGroups', { names: plainText(groups.join(', ') || '–') })
-          )
-        ]
-  const mayChange = rights.may('changeOwnPassword')
-  const own = mayChange ? ownPassword(() => close(), onPasswordChanged) : undefined
+let onPasswordChanged = (): void => {}
+
+/** `onChanged` is called when the change of the password has ended the session. */
+export function startAccount(onChanged: () => void): void {
+  onPasswordChanged = onChanged
+}
+
+/** `isChange`: to change the own password. */
+export function openAccount(isChange: boolean = false): void {
+  const { name = '', email = '' } = api.user ?? {}
+  const form = make('div')
+  const own = ownPassword(form, () => close())
   const close = openDialog({
     id: 'account',
     title: say('account'),
-    mayClose: () => own?.isBusy() !== true,
+    mayClose: () => form.querySelector('[aria-busy=true]') === null,
     content: [
-      make('p', {}, say('loggedInAs', { name: plainText(name), email })),
       make(
         'p',
-        { id: 'account-may', className: 'hint' },
-        say(allowed.length > 0 ? 'accountMay' : 'limits', { what })
+        { className: 'who' },
+        make('strong', {}, plainText(name)),
+        make('small', {}, email)
       ),
-      ...seen,
+      make('dl', { className: 'pairs' }, ...pairs()),
       ...(rights.may('ownSessions') ? [sessions()] : []),
-      own?.element ??
-        make(
-          'p',
-          { id: 'who-can', className: 'hint' },
-          say('askOperator'),
-          ' ',
-          make('code', {}, 'admin user password EMAIL')
-        )
+      own
     ]
   })
+  if (isChange) own.querySelector<HTMLElement>('#show-own')?.click()
 }
 
-function ownPassword(
-  close: () => void,
-  onChanged: () => void
-): { readonly element: HTMLElement; isBusy(): boolean } {
+function pairs(): readonly HTMLElement[] {
+  const { groups, secondFactor } = api.user ?? {}
+  const allowed = NAMED.filter(operation => rights.may(operation))
+  const abilities = new Intl.ListFormat(languageNow()).format(
+    allowed.map(operation => say(`ability_${operation}`))
+  )
+  const factor =
+    secondFactor === true
+      ? [make('span', { className: 'on-mark' }, icon('check'), say('isOn'))]
+      : [say('isOff'), make('small', {}, say('factorBy'))]
+  const names = plainText(groups?.join(', ') ?? '') || say('groupsNone')
+  const rows: readonly (readonly [string, ...(Node | string)[]])[] = [
+    ...(secondFactor === undefined ? [] : [[say('secondFactor'), ...factor] as const]),
+    [say('groups'), groups === undefined ? say('groupsAll') : names],
+    [say('mayDo'), abilities || say('mayNothing')]
+  ]
+  return rows.flatMap(([label, ...value]) => [make('dt', {}, label), make('dd', {}, ...value)])
+}
+
+function section(
+  id: string,
+  title: TextName,
+  content: HTMLElement,
+  link?: HTMLElement
+): HTMLElement {
+  const heading = make('h3', {}, say(title), ...(link === undefined ? [] : [link]))
+  return make('section', { id, className: 'section' }, heading, content)
+}
+
+/** Pages that are logged in; programs apart, since ending one cannot be undone. */
+function sessions(): HTMLElement {
+  const element = make('div', { id: 'sessions' }, make('p', { className: 'note' }, say('loading')))
+  const load = async (): Promise<void> => {
+    const answer = await api.sessions()
+    if (!element.isConnected) return
+    element.replaceChildren(...(answer.ok ? listsOf(answer.value) : [explained(answer)]))
+    settleFocus()
+  }
+  const end = async (session: OwnSession['id'] | 'others', said: string): Promise<void> => {
+    const answer = await api.endSessions(session)
+    tell(answer.ok ? said : explained(answer))
+    await load()
+  }
+  const endProgram = async (id: OwnSession['id'], name: string): Promise<void> => {
+    const isSure = await confirm(
+      say('endProgramTitle', { name }),
+      say('endProgramText'),
+      'endSession'
+    )
+    if (isSure) await end(id, say('programEnded', { name }))
+  }
+  const line = ({ id, name, issued, current }: OwnSession, isPage: boolean): HTMLElement => {
+    const filled = { time: when(issued, true), name: briefName(name) }
+    const act = current
+      ? make('span', { className: 'here' }, say('thisSession'))
+      : textButton('link', say(isPage ? 'endSession' : 'endProgram'), () =>
+          isPage ? void end(id, say('sessionsEnded', { count: 1 })) : void endProgram(id, filled.name)
+        )
+    if (!current) act.ariaLabel = say(isPage ? 'endSessionOf' : 'endProgramOf', filled)
+    const what = make('span', { title: moment(issued) })
+    if (isPage) what.append(say('pageSession', filled))
+    else what.append(plainText(name), make('small', {}, say('since', filled)))
+    return make('li', {}, what, act)
+  }
+  const listsOf = (all: readonly OwnSession[]): readonly HTMLElement[] => {
+    const sorted = [...all].sort(
+      (a, b) => Number(b.current) - Number(a.current) || b.issued.localeCompare(a.issued)
+    )
+    const isPage = ({ name, current }: OwnSession): boolean => current || name === 'login'
+    const pages = sorted.filter(isPage)
+    const programs = sorted.filter(one => !isPage(one))
+    const others = pages.filter(({ current }) => !current).length
+    const endAll = textButton(
+      'link',
+      say('endOthers', { count: others }),
+      () => void end('others', say('sessionsEnded', { count: others }))
+    )
+    endAll.id = 'end-others'
+    const list = (of: readonly OwnSession[], areIn: boolean): HTMLElement =>
+      make('ul', { className: 'lines' }, ...of.map(one => line(one, areIn)))
+    return [
+      section('pages', 'sessions', list(pages, true), others > 1 ? endAll : undefined),
+      ...(programs.length > 0 ? [section('programs', 'programs', list(programs, false))] : [])
+    ]
+  }
+  void load()
+  return element
+}
+
+/** The form takes the place of a line; `place` holds it while it is there. */
+function ownPassword(place: HTMLElement, close: () => void): HTMLElement {
+  const note = (...content: readonly (Node | string)[]): HTMLElement =>
+    make('p', { className: 'note' }, ...content)
+  if (api.user?.hasPassword === false) return section('own', 'password', note(say('noPassword')))
+  if (!rights.may('changeOwnPassword')) {
+    const command = make('code', {}, 'admin user password EMAIL')
+    return section('own', 'password', note(say('askOperator'), ' ', command))
+  }
+  const show = textButton('link', say('change'), () => {
+    const shown = formOf(close, () => {
+      place.replaceChildren()
+      show.hidden = false
+      show.focus()
+    })
+    place.replaceChildren(shown)
+    show.hidden = true
+    shown.querySelector<HTMLElement>('#current')!.focus()
+  })
+  show.id = 'show-own'
+  show.ariaLabel = say('changeOwn')
+  return section('own', 'password', place, show)
+}
+
+function formOf(close: () => void, cancel: () => void): HTMLElement {
   const current = typedSecret('current', 'current-password')
   const fresh = typedSecret('fresh', 'new-password')
-  const button = make('button', { className: 'main' }, say('changeOwn'))
+  const button = make('button', { className: 'main' }, say('change'))
+  const rule = make('p', { className: 'below' }, say('passwordRule'))
   const form = new Form(
     [
       { name: 'password', label: say('currentPassword'), ...current, isRequired: true },
-      { name: 'newPassword', label: say('newPassword'), ...fresh, isRequired: true }
+      { name: 'newPassword', label: say('newPassword'), ...fresh, isRequired: true, below: [rule] }
     ],
     button,
     async () => {
       const answer = await api.changePassword(current.input.value, fresh.input.value)
       if (!answer.ok) return answer
       close()
-      onChanged()
+      onPasswordChanged()
       return undefined
     }
   )
@@ -95,66 +192,17 @@ function ownPassword(
       value: api.user?.email
     })
   )
-  form.element.append(button)
-  const element = make(
-    'details',
-    { id: 'own' },
-    make('summary', { id: 'show-own' }, say('changeOwn')),
-    make('p', { className: 'hint' }, say('changeOwnText')),
-    form.element
+  const back = textButton('second', say('cancel'), () => {
+    if (!form.isBusy) cancel()
+  })
+  form.element.append(
+    make('p', { className: 'note' }, say('changeOwnText')),
+    make('div', { className: 'end' }, back, button)
   )
-  element.addEventListener('toggle', () => {
-    if (element.open) current.input.focus()
+  form.element.addEventListener('keydown', event => {
+    if (event.key !== 'Escape' || form.isBusy) return
+    event.preventDefault()
+    cancel()
   })
-  return { element, isBusy: () => form.isBusy }
-}
-
-/** Asked for when it is opened. */
-function sessions(): HTMLElement {
-  const list = make('ul')
-  const element = make('details', { id: 'sessions' }, make('summary', {}, say('sessions')), list)
-  const load = async (): Promise<void> => {
-    const answer = await api.sessions()
-    if (!element.open || !element.isConnected) return
-    list.replaceChildren(
-      ...(answer.ok ? itemsOf(answer.value, end) : [make('li', {}, explained(answer))])
-    )
-    keepFocus()
-  }
-  const end = async (session: OwnSession['id'] | 'others'): Promise<void> => {
-    const answer = await api.endSessions(session)
-    if (!answer.ok) tell(explained(answer))
-    await load()
-  }
-  element.addEventListener('toggle', () => {
-    if (!element.open) return list.replaceChildren()
-    list.replaceChildren(make('li', {}, say('loading')))
-    void load()
-  })
-  return element
-}
-
-function itemsOf(
-  all: readonly OwnSession[],
-  end: (session: OwnSession['id'] | 'others') => Promise<void>
-): readonly HTMLElement[] {
-  const rows = all.map(({ id, name, issued, current }) => {
-    const kind = name === 'login' ? say('aLogin') : plainText(name)
-    const what = current ? say('thisSession') : kind
-    const since = make('span', { className: 'hint', title: moment(issued) }, age(issued, true))
-    const button = current ? [] : [textButton('link', say('endSession'), () => void end(id))]
-    return make('li', {}, make('span', {}, what), since, ...button)
-  })
-  if (all.filter(({ current }) => !current).length < 2) return rows
-  return [
-    ...rows,
-    make(
-      'li',
-      {},
-      Object.assign(
-        textButton('link', say('endOthers'), () => void end('others')),
-        { id: 'end-others' }
-      )
-    )
-  ]
+  return form.element
 }

@@ -1,13 +1,21 @@
 /** The acts of a person on the entries of the list. */
-import { rowOf, type EntryFields, type Listed, type Stored } from './answers.ts'
+import {
+  rowOf,
+  type Answer,
+  type Code,
+  type EntryFields,
+  type Listed,
+  type Stored
+} from './answers.ts'
+import { copySecret, copyText } from './secrets.ts'
 import { forgetRemovals, reload, removeEntry, restoreAll, save } from './changes.ts'
-import { copySecret, copyText } from './copying.ts'
-import { announce, confirm, isModal, tell } from './dialogs.ts'
+import { announce, confirm, isModal, sayWhy, tell } from './dialogs.ts'
 import { openEditor, type Draft, type Edited } from './editor.ts'
 import { isAlike } from './entries.ts'
+import { recall, remember } from './dom.ts'
 import { explained, say, sayCount } from './language.ts'
 import { briefName, sentences } from './plain.ts'
-import type { Act } from './showing.ts'
+import type { Act } from './rows.ts'
 import { api, deleted, entries, isAtList, page, rights, screenNow, show } from './state.ts'
 import { closeViewer, entryInView, openViewer, renewViewer } from './viewer.ts'
 
@@ -20,7 +28,7 @@ let lastLoad: object | undefined
 /** Loads the list, in place: dialog, focus and scroll position stay. */
 export async function loadList(isAsked: boolean = false): Promise<void> {
   if (screenNow().name === 'deleted') return loadDeleted()
-  if (!rights.may('listEntries')) return show(isAtList() ? undefined : { name: 'list' })
+  if (!rights.may('listEntries')) return isAtList() ? undefined : show({ name: 'list' })
   const own = (lastLoad = {})
   page.setLoading(true)
   let answer = await reload()
@@ -47,7 +55,7 @@ function loaded(isAsked: boolean): void {
   const now = viewed && entries.get(viewed.id)
   if (now !== undefined) renewViewer(now)
   else if (viewed !== undefined) gone(viewed)
-  show(isAtList() ? undefined : { name: 'list' })
+  if (!isAtList()) show({ name: 'list' })
   if (isAsked) announce(say('refreshed'))
 }
 
@@ -57,10 +65,9 @@ async function loadDeleted(): Promise<void> {
   for (;;) {
     const answer = await api.deleted(all.at(-1)?.id)
     if (own !== lastLoad || screenNow().name !== 'deleted') return
-    if (!answer.ok) return void tell(explained(answer))
+    if (!answer.ok) return sayWhy(answer)
     all.push(...answer.value)
     deleted.load({ entries: all })
-    show()
     if (answer.value.length === 0) return
   }
 }
@@ -74,11 +81,11 @@ export function act(asked: Act, entry: Listed, button?: HTMLElement): void {
   if (asked === 'view' || asked === 'reveal') view(entry, asked === 'reveal')
   else if (asked === 'copyUser') void copyText(entry.usuario, button)
   else if (asked === 'copy') copyStored('password', entry, button)
-  else if (asked === 'keepReused') page.keep({ by: 'reused' })
-  else if (asked === 'keepExposed') page.keep({ by: 'exposed' })
+  else if (asked === 'reused' || asked === 'exposed') page.select({ state: asked })
   else if (asked === 'copyNotes') copyStored('notas', entry, button)
   else if (asked === 'copyCode') copyCode(entry, button)
-  else void { edit, remove, restore }[asked](entry, button)
+  else if (asked === 'change') void edit(entry, button, true)
+  else if (asked !== 'visit') void { edit, remove, restore }[asked](entry, button)
 }
 
 const EDITOR = { save, secretsOf } as const
@@ -104,8 +111,18 @@ function view(entry: Listed, isRevealed: boolean): void {
   openViewer(entry, isRevealed, {
     act,
     copyText: (...asked) => void copyText(...asked),
-    read: storedNow
+    read: storedNow,
+    code: codeNow
   })
+}
+
+/** The entry that the address names, once. */
+export function viewAddressed(): void {
+  const id = Number(recall('entry') ?? NaN)
+  remember('entry')
+  const entry = entries.get(id)
+  if (entry !== undefined) view(entry, false)
+  else if (!Number.isNaN(id)) tell(say('gone'))
 }
 
 /** Also of a deleted entry. */
@@ -117,21 +134,26 @@ function copyStored(name: 'password' | 'notas', entry: Listed, button?: HTMLElem
     )
 }
 
-function copyCode({ id }: Listed, button?: HTMLElement): void {
+/** Its key may have been removed meanwhile. */
+async function codeNow({ id }: Listed): Promise<Answer<Code>> {
+  const answer = await api.code(id)
+  if (!answer.ok && answer.why === 'unknown') void reload()
+  return answer
+}
+
+function copyCode(entry: Listed, button?: HTMLElement): void {
   void copySecret(
-    busy(button, api.code(id)).then(answer =>
-      answer.ok ? answer.value.code : (void tell(explained(answer)) as undefined)
-    ),
+    busy(button, codeNow(entry)).then(answer => (answer.ok ? answer.value.code : sayWhy(answer))),
     button
   )
 }
 
-async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
+async function edit(entry: Listed, button?: HTMLElement, isChange: boolean = false): Promise<void> {
   const edited = await busy(button, editedOf(entry))
   if (edited === undefined) return
   // Meanwhile the person may have opened something else.
   if (entryInView()?.id === entry.id) closeViewer()
-  if (!isModal()) openEditor(EDITOR, edited)
+  if (!isModal()) openEditor(EDITOR, edited, {}, isChange)
 }
 
 /**
@@ -141,12 +163,12 @@ async function edit(entry: Listed, button?: HTMLElement): Promise<void> {
 async function editedOf(entry: Listed): Promise<Edited | undefined> {
   if (!rights.may('getPassword')) return { entry, tag: undefined }
   const tag = await api.tag(entry.id)
-  if (!tag.ok && tag.why === 'lost') return void tell(explained(tag)) as undefined
+  if (!tag.ok && tag.why === 'lost') return sayWhy(tag)
   const list = await reload()
-  if (!list.ok) return void tell(explained(list)) as undefined
+  if (!list.ok) return sayWhy(list)
   const now = entries.get(entry.id)
   if (now === undefined) return gone(entry) as undefined
-  if (!tag.ok) return void tell(explained(tag)) as undefined
+  if (!tag.ok) return sayWhy(tag)
   return { entry: now, tag: tag.value }
 }
 
@@ -163,39 +185,46 @@ async function remove(entry: Listed): Promise<void> {
 /** All that are shown: a search says which. */
 export async function restoreShown(): Promise<void> {
   const all = deleted.shown
-  const title = sayCount(all.length, 'restoreOne', 'restoreAll')
+  const title = `${sayCount(all.length, 'restoreOneQuestion', 'restoreAllQuestion')}`
   const names = all
     .slice(0, 8)
     .map(({ sistema }) => briefName(sistema))
     .join(' · ')
-  if (!(await confirm(title, all.length > 8 ? `${names} …` : names, 'restore', 'cancel'))) return
+  const text = all.length > 8 ? `${names} …` : names
+  if (!(await confirm(title, text, 'restore', 'cancel', 'main'))) return
   await restoreAll(all)
   await loadDeleted()
 }
 
-async function restore({ id, sistema }: Listed, button?: HTMLElement): Promise<void> {
+async function restore(entry: Listed, button?: HTMLElement): Promise<void> {
+  const { id, sistema } = entry
   const answer = await busy(button, api.restore(id))
   const name = briefName(sistema)
   if (!answer.ok) return void tell(sentences(say('notRestored', { name }), explained(answer)))
   if (entryInView()?.id === id) closeViewer()
   deleted.drop(id)
-  show()
-  announce(say('restored', { name }))
   page.focus()
+  tell(say('restored', { name }), {
+    label: say('view'),
+    act: () => {
+      if (screenNow().name === 'deleted') toggleDeleted()
+      const now = entries.get(id)
+      if (now !== undefined) view(now, false)
+    }
+  })
   await reload()
 }
 
 /** Undefined, after a message, on failure. */
 async function storedNow(entry: Listed): Promise<Stored | undefined> {
   const answer = await api.get(entry.id)
-  if (!answer.ok && answer.why !== 'unknown') return void tell(explained(answer)) as undefined
+  if (!answer.ok && answer.why !== 'unknown') return sayWhy(answer)
   if (screenNow().name === 'deleted' && answer.ok) return answer.value
   if (!answer.ok || !answer.value.isActive) return gone(entry) as undefined
   const now = rowOf(answer.value, entries.get(entry.id) ?? entry)
   if (!isAlike(now, entry)) {
     entries.put(now)
     renewViewer(now)
-    show()
   }
   return answer.value
 }
@@ -203,7 +232,6 @@ async function storedNow(entry: Listed): Promise<Stored | undefined> {
 function gone({ id }: Listed): void {
   if (entryInView()?.id === id) closeViewer()
   entries.drop(id)
-  show()
   if (!isModal()) page.focus()
   tell(say('gone'))
 }

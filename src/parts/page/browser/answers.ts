@@ -12,10 +12,16 @@ export interface EntryFields {
 /** What is sent: `otp` is taken and never answered. */
 export type Sent = Partial<EntryFields & { readonly otp: string }>
 
+export interface Person {
+  readonly id: number
+  readonly email: string
+  readonly name?: string
+}
+
 /**
  * `changed`: when the password was last set. `reused`: how many others have the same password.
- * `exposed`: how many know it who may no longer read it. `hasNotes`, `hasCode`: whether the entry
- * has notes, one-time codes.
+ * `exposed`: how many know it who may no longer read it, `exposedTo`: who they are.
+ * `unrecordedBefore`: others may know it, since reads before were not recorded.
  */
 export interface Listed {
   readonly id: number
@@ -26,6 +32,8 @@ export interface Listed {
   readonly changed?: string
   readonly reused?: number
   readonly exposed?: number
+  readonly exposedTo?: readonly Person[]
+  readonly unrecordedBefore?: string
   readonly hasNotes: boolean
   readonly hasCode: boolean
   readonly deleted?: string
@@ -46,27 +54,24 @@ export interface Stored {
 }
 
 /**
- * As the list would have it; the counts of equal passwords and of knowers come with the next list.
+ * As the list would have it. Of a new password, who knows it and what is equal comes with the next
+ * list.
  */
 export function rowOf(
-  { id, fields }: Stored,
+  { id, fields }: Pick<Stored, 'id' | 'fields'>,
   known?: Listed,
   isNewPassword: boolean = false
 ): Listed {
-  const { sistema, usuario, url, grupo, notas } = fields
-  const { changed, reused, exposed, hasCode = false } = known ?? {}
+  const { password, notas, ...plain } = fields
+  const { hasCode = false, changed } = known ?? {}
   const since = isNewPassword ? new Date().toISOString() : changed
   return {
+    ...(isNewPassword ? {} : known),
     id,
-    sistema,
-    usuario,
-    url,
-    grupo,
+    ...plain,
     hasNotes: notas !== '',
     hasCode,
-    ...(since !== undefined && { changed: since }),
-    ...(!isNewPassword && reused !== undefined && { reused }),
-    ...(!isNewPassword && exposed !== undefined && { exposed })
+    ...(since !== undefined && { changed: since })
   }
 }
 
@@ -76,15 +81,18 @@ export interface User {
   readonly abilities?: readonly string[]
   /** Undefined: all. */
   readonly groups?: readonly string[]
+  readonly secondFactor?: boolean
+  readonly hasPassword?: boolean
+  /** The operator's program made the password. */
+  readonly firstPassword?: true
 }
 
-/** Without values: `version` asks for those. */
+/** `values`: of those fields that are no secret; `version` asks for a secret one. */
 export interface Change {
   readonly version: number
   readonly time: string
   readonly by: string | null
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
-  /** Neither for `unseen`. `values`: those that are no secret. */
   readonly fields?: readonly (keyof EntryFields | 'otp')[]
   readonly values?: Partial<EntryFields>
 }
@@ -94,10 +102,10 @@ export interface Change {
  * more.
  */
 export interface Knower {
-  readonly user?: { readonly id: number; readonly email: string; readonly name?: string }
+  readonly user?: Person
   readonly operator?: string
   readonly host?: true
-  readonly how: 'set' | 'read' | 'equal'
+  readonly how: 'read' | 'equal'
   readonly removed?: true
 }
 
@@ -127,6 +135,8 @@ export interface Served {
 
 export interface Refusal {
   readonly ok: false
+  /** What was asked for. */
+  readonly asked: Operation | Door
   /**
    * `lost`: no complete answer. `login`: wrong credentials, or no session. `changed`: another
    * version is stored. `invalid`: `errors` names the fields.
@@ -155,14 +165,10 @@ export type Body = { readonly [field: string]: any }
 
 /** A timer of more than 24 days would end at once. */
 const MOST_WAIT_SECONDS = 86_400
-export const LOST: Refusal = {
-  ok: false,
-  why: 'lost',
-  message: '',
-  errors: {},
-  waitSeconds: 0,
-  requestId: ''
+export function lost(asked: Refusal['asked']): Refusal {
+  return { ok: false, asked, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
 }
+
 /**
  * By the contract's words, so that a proxy's answer is not taken for the service's; a proxy may
  * limit.
@@ -178,11 +184,16 @@ const REFUSALS: { readonly [status: number]: readonly [why: Refusal['why'], word
   503: ['busy', /^/]
 }
 
-export function refusalOf({ status, ok, headers }: Response, { message, errors }: Body): Refusal {
+export function refusalOf(
+  asked: Refusal['asked'],
+  { status, ok, headers }: Response,
+  { message, errors }: Body
+): Refusal {
   const [why, words] = REFUSALS[status] ?? ['failed', /^/]
   const text = typeof message === 'string' ? message : ''
   return {
     ok: false,
+    asked,
     why: words.test(text) ? why : 'failed',
     message: text !== '' && !ok ? text : `HTTP ${status}`,
     errors: errors ?? {},
@@ -217,6 +228,9 @@ export type Operation =
   | 'changeOwnPassword'
   | 'ownSessions'
   | 'endOwnSessions'
+
+/** What needs no session. */
+export type Door = 'login' | 'proxyLogin' | 'logout'
 
 export class Rights {
   #served: { readonly [operation: string]: readonly string[] | null } = {}

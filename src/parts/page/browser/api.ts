@@ -3,17 +3,19 @@
  * is a failure, whatever its status.
  */
 import {
-  LOST,
+  lost,
   refusalOf,
   type Answer,
   type Body,
   type Change,
   type Code,
+  type Door,
   type Knowers,
   type List,
   type Listed,
   type Operation,
   type OwnSession,
+  type Person,
   type Sent,
   type Stored,
   type User
@@ -27,12 +29,13 @@ interface Received {
   readonly headers: Headers
 }
 
-interface Asked {
+type IsAnswer = (body: Body) => unknown
+
+interface More {
   readonly body?: object
   readonly headers?: { readonly [name: string]: string }
   readonly keepalive?: boolean
   readonly signal?: AbortSignal
-  isAnswer(body: Body): boolean
 }
 
 interface ApiEvents {
@@ -53,11 +56,17 @@ const BASE = new URL('../api/', WEB)
 export const ENDED: DOMException = new DOMException('the session has ended', 'AbortError')
 
 const says =
-  (message: string) =>
-  (body: Body): boolean =>
+  (message: string): IsAnswer =>
+  body =>
     body['message'] === message && body['status'] === 200
-const isEntry = (entry: any, id: number): boolean =>
-  entry?.id === id && typeof entry.password === 'string'
+const lists =
+  (name: string): IsAnswer =>
+  body =>
+    Array.isArray(body[name])
+const isEntry =
+  (name: string, id: number): IsAnswer =>
+  ({ [name]: entry }) =>
+    entry?.id === id && typeof entry.password === 'string'
 
 /**
  * The only place of the token. Requests of an ended session are rejected by `ENDED`: an answer
@@ -78,121 +87,91 @@ export class Api {
   }
 
   /** Undefined if the tag's list is still the list. */
-  async list(tag?: string): Promise<Answer<List | undefined>> {
-    const headers: Record<string, string> = tag === undefined ? {} : { 'If-None-Match': tag }
-    const answer = await this.#ask('GET', 'listEntries', '', { headers, isAnswer: Array.isArray })
-    return mapped(answer, ({ status, body, headers }) =>
+  list(tag?: string): Promise<Answer<List | undefined>> {
+    const more = tag === undefined ? {} : { headers: { 'If-None-Match': tag } }
+    const listIn = ({ status, body, headers }: Received): List | undefined =>
       status === 304
         ? undefined
         : {
             entries: (body as unknown as readonly Body[]).map(listed),
             tag: headers.get('ETag') ?? undefined
           }
-    )
+    return this.#ask('GET', 'listEntries', '', Array.isArray, listIn, more)
   }
 
-  async get(id: number): Promise<Answer<Stored>> {
-    const answer = await this.#ask('GET', 'getPassword', id, {
-      isAnswer: body => isEntry(body['passwords'], id)
-    })
-    return mapped(answer, received => storedIn(received, 'passwords'))
+  get(id: number): Promise<Answer<Stored>> {
+    return this.#ask('GET', 'getPassword', id, isEntry('passwords', id), storedIn('passwords'))
   }
 
-  async create(fields: Sent): Promise<Answer<number>> {
-    const asked = { body: fields, isAnswer: says('SE CREÓ UNA NUEVA CONTRASEÑA') }
-    const answer = await this.#ask('POST', 'createPassword', '', asked)
-    return mapped(answer, ({ headers }) => Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0]))
+  create(body: Sent): Promise<Answer<number>> {
+    const idIn = ({ headers }: Received): number =>
+      Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0])
+    const isAnswer = says('SE CREÓ UNA NUEVA CONTRASEÑA')
+    return this.#ask('POST', 'createPassword', '', isAnswer, idIn, { body })
   }
 
   /** Fails with `changed` if the tag's version is no longer stored. */
-  async update(id: number, fields: Sent, tag: string | undefined): Promise<Answer<Stored>> {
-    const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
-    const asked = { body: fields, headers, isAnswer: (body: Body) => isEntry(body['password'], id) }
-    return mapped(await this.#ask('POST', 'updatePassword', id, asked), received =>
-      storedIn(received, 'password')
-    )
+  update(id: number, body: Sent, tag: string | undefined): Promise<Answer<Stored>> {
+    const more = tag === undefined ? { body } : { body, headers: { 'If-Match': tag } }
+    const isAnswer = isEntry('password', id)
+    return this.#ask('POST', 'updatePassword', id, isAnswer, storedIn('password'), more)
   }
 
   /**
    * The tag of an entry, without its secrets. An answer to HEAD has no words: whether the entry is
    * still there, the list says.
    */
-  async tag(id: number): Promise<Answer<string | undefined>> {
-    const answer = await this.#ask('HEAD', 'getPassword', id, { isAnswer: () => true })
-    return mapped(answer, ({ headers }) => tagIn(headers))
+  tag(id: number): Promise<Answer<string | undefined>> {
+    return this.#ask('HEAD', 'getPassword', id, () => true, tagIn)
   }
 
-  async remove(id: number): Promise<Answer<unknown>> {
-    return this.#ask('POST', 'deletePassword', id, {
-      keepalive: true,
-      isAnswer: says('contraseña borrada')
-    })
+  remove(id: number): Promise<Answer<Body>> {
+    const more = { keepalive: true }
+    return this.#ask('POST', 'deletePassword', id, says('contraseña borrada'), bodyIn, more)
   }
 
   /** Newest first, one page below the id; without secrets. */
-  async deleted(below: number | undefined): Promise<Answer<readonly Listed[]>> {
-    const asked = { isAnswer: (body: Body) => Array.isArray(body['passwords']) }
-    const answer = await this.#ask('GET', 'deletedPasswords', below ?? '', asked)
-    return mapped(answer, ({ body }) => (body['passwords'] as readonly Body[]).map(listed))
+  deleted(below: number | undefined): Promise<Answer<readonly Listed[]>> {
+    const rows = ({ body }: Received): readonly Listed[] => body['passwords'].map(listed)
+    return this.#ask('GET', 'deletedPasswords', below ?? '', lists('passwords'), rows)
   }
 
-  async restore(id: number): Promise<Answer<unknown>> {
-    return this.#ask('POST', 'restorePassword', id, { isAnswer: says('contraseña restaurada') })
+  restore(id: number): Promise<Answer<Body>> {
+    return this.#ask('POST', 'restorePassword', id, says('contraseña restaurada'), bodyIn)
   }
 
-  async history(id: number): Promise<Answer<readonly Change[]>> {
-    const asked = { isAnswer: (body: Body) => Array.isArray(body['history']) }
-    return mapped(
-      await this.#ask('GET', 'historyPassword', id, asked),
-      ({ body }) => body['history']
-    )
+  history(id: number): Promise<Answer<readonly Change[]>> {
+    return this.#ask('GET', 'historyPassword', id, lists('history'), ({ body }) => body['history'])
   }
 
-  /** The secret that a change has set. */
-  async former(
-    id: number,
-    version: number,
-    name: 'password' | 'notas'
-  ): Promise<Answer<string>> {
-    const operation = name === 'password' ? 'formerPassword' : 'formerNotes'
-    const asked = { isAnswer: (body: Body) => typeof body[name] === 'string' }
-    return mapped(
-      await this.#ask('GET', operation, `${id}/${version}`, asked),
-      ({ body }) => body[name]
-    )
+  /** The value of a secret field as a change has set it. */
+  former(name: 'password' | 'notas', id: number, version: number): Promise<Answer<string>> {
+    const operation = name === 'notas' ? 'formerNotes' : 'formerPassword'
+    const isAnswer: IsAnswer = body => typeof body[name] === 'string'
+    return this.#ask('GET', operation, `${id}/${version}`, isAnswer, ({ body }) => body[name])
   }
 
-  async whoKnows(id: number): Promise<Answer<Knowers>> {
-    const asked = { isAnswer: (body: Body) => Array.isArray(body['knows']) }
-    return mapped(
-      await this.#ask('GET', 'whoKnows', id, asked),
-      ({ body }) => body as unknown as Knowers
-    )
+  whoKnows(id: number): Promise<Answer<Knowers>> {
+    return this.#ask('GET', 'whoKnows', id, lists('knows'), bodyIn<Knowers>)
   }
 
-  async code(id: number): Promise<Answer<Code>> {
-    const asked = {
-      isAnswer: ({ code, seconds }: Body) => typeof code === 'string' && typeof seconds === 'number'
-    }
-    return mapped(
-      await this.#ask('GET', 'oneTimeCode', id, asked),
-      ({ body }) => body as unknown as Code
-    )
+  code(id: number): Promise<Answer<Code>> {
+    const isAnswer: IsAnswer = ({ code, seconds }) => typeof code === 'string' && seconds > 0
+    return this.#ask('GET', 'oneTimeCode', id, isAnswer, bodyIn<Code>)
   }
 
-  async sessions(): Promise<Answer<readonly OwnSession[]>> {
-    const asked = { isAnswer: (body: Body) => Array.isArray(body['sessions']) }
-    return mapped(await this.#ask('GET', 'ownSessions', '', asked), ({ body }) => body['sessions'])
+  sessions(): Promise<Answer<readonly OwnSession[]>> {
+    return this.#ask('GET', 'ownSessions', '', lists('sessions'), ({ body }) => body['sessions'])
   }
 
-  async endSessions(session: OwnSession['id'] | 'others'): Promise<Answer<unknown>> {
-    const asked = { body: { session }, isAnswer: (body: Body) => body['status'] === 200 }
-    return this.#ask('POST', 'endOwnSessions', '', asked)
+  endSessions(session: OwnSession['id'] | 'others'): Promise<Answer<Body>> {
+    const isAnswer: IsAnswer = ({ status }) => status === 200
+    return this.#ask('POST', 'endOwnSessions', '', isAnswer, bodyIn, { body: { session } })
   }
 
-  async changePassword(password: string, newPassword: string): Promise<Answer<unknown>> {
-    const asked = { body: { password, newPassword }, isAnswer: says('contraseña cambiada') }
-    return this.#ask('POST', 'changeOwnPassword', '', asked)
+  changePassword(password: string, newPassword: string): Promise<Answer<Body>> {
+    const more = { body: { password, newPassword } }
+    return this.#ask('POST', 'changeOwnPassword', '', says('contraseña cambiada'), bodyIn, more)
   }
 
   async words(name: 'words-es' | 'words-en' | 'common'): Promise<readonly string[]> {
@@ -213,22 +192,22 @@ export class Api {
   }
 
   async #begin(operation: 'login' | 'proxyLogin', body: object): Promise<Answer<User>> {
-    const isAnswer = (body: Body): boolean =>
-      typeof body['token'] === 'string' && typeof body['user'] === 'object'
-    const answer = await this.#send('POST', operation, { body, isAnswer })
+    const isAnswer: IsAnswer = ({ token, user }) =>
+      typeof token === 'string' && typeof user === 'object'
+    const answer = await this.#send('POST', operation, '', isAnswer, bodyIn, { body })
     if (!answer.ok) return answer
-    this.#token = answer.value.body['token']
-    this.#user = answer.value.body['user'] as User
+    this.#token = answer.value['token']
+    this.#user = answer.value['user'] as User
     return { ok: true, value: this.#user }
   }
 
   /** Forgets the token, whatever the service answers; the request outlives the page. */
-  async logout(): Promise<Answer<unknown>> {
+  async logout(): Promise<Answer<Body>> {
     const headers = this.#authorization()
     this.forget()
-    if (headers['Authorization'] === undefined) return LOST
-    const isAnswer = (body: Body): boolean => body['message'] === 'Logged out successfully'
-    return this.#send('POST', 'logout', { headers, keepalive: true, isAnswer })
+    if (headers['Authorization'] === undefined) return lost('logout')
+    const isAnswer: IsAnswer = ({ message }) => message === 'Logged out successfully'
+    return this.#send('POST', 'logout', '', isAnswer, bodyIn, { headers, keepalive: true })
   }
 
   forget(): void {
@@ -241,17 +220,19 @@ export class Api {
     return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
   }
 
-  async #ask(
+  async #ask<T>(
     method: Method,
     operation: Operation,
     id: number | string,
-    asked: Asked
-  ): Promise<Answer<Received>> {
+    isAnswer: IsAnswer,
+    value: (received: Received) => T,
+    more: More = {}
+  ): Promise<Answer<T>> {
     const { signal } = this.#session
-    const headers = { ...this.#authorization(), ...asked.headers }
+    const headers = { ...this.#authorization(), ...more.headers }
     // A change that is under way is carried out, even if nobody sees the answer.
-    const own = method === 'POST' ? { ...asked, headers } : { ...asked, headers, signal }
-    const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, own)
+    const own = method === 'POST' ? { ...more, headers } : { ...more, headers, signal }
+    const answer = await this.#send(method, operation, id, isAnswer, value, own)
     signal.throwIfAborted()
     if (!answer.ok && answer.why === 'login') this.#events?.onLoginNeeded()
     signal.throwIfAborted()
@@ -259,15 +240,21 @@ export class Api {
     return answer
   }
 
-  async #send(method: Method, path: string, asked: Asked): Promise<Answer<Received>> {
-    const { body, headers = {}, keepalive = false, signal, isAnswer } = asked
+  async #send<T>(
+    method: Method,
+    operation: Operation | Door,
+    id: number | string,
+    isAnswer: IsAnswer,
+    value: (received: Received) => T,
+    { body, headers = {}, keepalive = false, signal }: More
+  ): Promise<Answer<T>> {
     const text = body === undefined ? null : JSON.stringify(body)
     const watch = new AbortController()
     let timer = setTimeout(() => watch.abort(), ANSWER_MS + (text?.length ?? 0) * SEND_MS_A_BYTE)
     const content: Record<string, string> =
       text === null ? {} : { 'Content-Type': 'application/json' }
     try {
-      const response = await fetch(new URL(path, BASE), {
+      const response = await fetch(new URL(id === '' ? operation : `${operation}/${id}`, BASE), {
         method,
         body: text,
         cache: 'no-store',
@@ -279,10 +266,13 @@ export class Api {
       timer = setTimeout(() => watch.abort(), BODY_MS)
       const said = parsed(await response.text())
       const isKnown = response.status === 304 && headers['If-None-Match'] !== undefined
-      if (!isKnown && (!response.ok || !isAnswer(said))) return refusalOf(response, said)
-      return { ok: true, value: { status: response.status, body: said, headers: response.headers } }
+      if (!isKnown && (!response.ok || !isAnswer(said))) return refusalOf(operation, response, said)
+      return {
+        ok: true,
+        value: value({ status: response.status, body: said, headers: response.headers })
+      }
     } catch {
-      return LOST
+      return lost(operation)
     } finally {
       clearTimeout(timer)
     }
@@ -297,42 +287,31 @@ function parsed(text: string): Body {
   }
 }
 
-function listed({ id, sistema, usuario, url, grupo, notas, otp, ...others }: Body): Listed {
-  const { changed, reused, exposed, deleted, deletedBy } = others
+function listed({ url, grupo, notas, otp, status, exposedTo, ...row }: Body): Listed {
   return {
-    id,
-    sistema,
-    usuario,
+    ...(row as Listed),
     url: url ?? '',
     grupo: grupo ?? '',
     hasNotes: notas === true,
     hasCode: otp === true,
-    ...(changed && { changed }),
-    ...(reused > 0 && { reused }),
-    ...(exposed > 0 && { exposed }),
-    ...(deleted && { deleted }),
-    ...(deletedBy && { deletedBy })
+    ...(exposedTo && { exposedTo: exposedTo.map(({ user }: { user: Person }) => user) })
   }
 }
 
-function storedIn({ body, headers }: Received, name: string): Stored {
-  const { id, status, sistema, usuario, password, url, notas, grupo } = body[name]
-  const fields = {
-    sistema,
-    usuario,
-    password,
-    url: url ?? '',
-    notas: notas ?? '',
-    grupo: grupo ?? ''
+function storedIn(name: string): (received: Received) => Stored {
+  return received => {
+    const { id, status, url = '', notas = '', grupo = '', ...others } = received.body[name]
+    const { sistema, usuario, password } = others
+    const fields = { sistema, usuario, password, url, notas, grupo }
+    return { id, isActive: status === 1, fields, tag: tagIn(received) }
   }
-  return { id, isActive: status === 1, fields, tag: tagIn(headers) }
 }
 
 /** A compressing proxy makes the tag weak (`W/`), and a weak tag never matches. */
-function tagIn(headers: Headers): string | undefined {
+function tagIn({ headers }: Received): string | undefined {
   return headers.get('ETag')?.replace(/^W\//, '')
 }
 
-function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
-  return answer.ok ? { ok: true, value: value(answer.value) } : answer
+function bodyIn<T = Body>({ body }: Received): T {
+  return body as T
 }

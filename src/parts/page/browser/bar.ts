@@ -1,12 +1,13 @@
-/** The one bar of the page: search, deleted entries, the menu, and a new entry. */
+/** What stands above the list: search, menu, a new entry; and the filter with the chip that says it is on. */
 import { openAccount } from './account.ts'
 import { create, toggleDeleted } from './acts.ts'
-import { icon, iconButton, make } from './dom.ts'
+import { icon, iconButton, isOpening, make, placeBelow } from './dom.ts'
+import { type Filter, type State, STATES } from './entries.ts'
 import { languageSwitch, openHelp } from './help.ts'
-import { languageNow, say } from './language.ts'
+import { languageNow, number, say } from './language.ts'
 import { plainText } from './plain.ts'
-import { endSession, logOut } from './session.ts'
-import { api, entries, isAtList, rights, screenNow } from './state.ts'
+import { logOut } from './session.ts'
+import { api, entries, isAtList, page, rights, screenNow } from './state.ts'
 
 interface BarOptions {
   onSearch(query: string): void
@@ -26,10 +27,17 @@ export class Bar {
     spellcheck: false,
     dir: 'auto'
   })
+  readonly #menuButton = iconButton('menu', '')
   #madeFor = ''
 
   constructor(options: BarOptions) {
     this.#options = options
+    Object.assign(this.#menuButton, { id: 'show-menu', popoverTargetElement: this.menu })
+    // Before it is drawn: a click could hit it elsewhere.
+    this.menu.addEventListener('beforetoggle', event => {
+      this.#menuButton.ariaExpanded = String(isOpening(event))
+      placeBelow(this.menu, this.#menuButton)
+    })
     this.#query.addEventListener('input', () => options.onSearch(this.#query.value))
     this.#query.addEventListener('keydown', event => {
       if (event.isComposing) return
@@ -37,7 +45,7 @@ export class Bar {
       else if (!options.onKey(event.key)) return
       event.preventDefault()
     })
-    addEventListener('resize', () => this.#placeMenu())
+    addEventListener('resize', () => placeBelow(this.menu, this.#menuButton))
     this.menu.addEventListener(
       'click',
       event => {
@@ -80,6 +88,7 @@ export class Bar {
     ].join(' ')
     if (made === this.#madeFor) return
     this.#madeFor = made
+    this.#menuButton.ariaLabel = this.#menuButton.title = say('menu')
     this.menu.replaceChildren(
       languageSwitch(),
       ...(mayRestore ? [deletedButton('item', isDeleted)] : []),
@@ -87,9 +96,7 @@ export class Bar {
       ...(api.user === undefined
         ? []
         : [
-            item('show-account', 'user', plainText(api.user.name), () =>
-              openAccount(() => endSession('ownChanged'))
-            ),
+            accountItem(plainText(api.user.name)),
             item('logout', 'leave', say('logout'), () => void logOut())
           ])
     )
@@ -99,7 +106,7 @@ export class Bar {
       make('h1', {}, icon('mark'), make('span', {}, say('title'))),
       ...(isList && !isEmpty ? [this.#searchField()] : []),
       ...(mayRestore ? [deletedButton('quiet', isDeleted)] : []),
-      this.#menuButton(),
+      this.#menuButton,
       ...(mayCreate ? [item('create', 'new', say('create'), create, 'main')] : []),
       this.menu
     )
@@ -120,26 +127,6 @@ export class Bar {
       clear
     )
   }
-
-  /** Before it is drawn: a click could hit it elsewhere. */
-  #placeMenu(): void {
-    const { bottom = 0, right = 0 } =
-      this.element.querySelector('#show-menu')?.getBoundingClientRect() ?? {}
-    this.menu.style.setProperty('--top', `${bottom + 4}px`)
-    this.menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
-  }
-
-  #menuButton(): HTMLElement {
-    const button = Object.assign(iconButton('menu', say('menu')), {
-      id: 'show-menu',
-      popoverTargetElement: this.menu
-    })
-    this.menu.onbeforetoggle = event => {
-      button.ariaExpanded = String(event instanceof ToggleEvent && event.newState === 'open')
-      this.#placeMenu()
-    }
-    return button
-  }
 }
 
 function item(
@@ -157,9 +144,186 @@ function item(
   )
 }
 
+function accountItem(name: string): HTMLElement {
+  const own = item('show-account', 'user', say('account'), () => openAccount())
+  own.lastElementChild!.append(make('small', {}, name))
+  return own
+}
+
 function deletedButton(className: string, isPressed: boolean): HTMLElement {
   const button = item('', 'bin', say('showDeleted'), toggleDeleted, `${className} to-deleted`)
   button.removeAttribute('id')
   button.ariaPressed = String(isPressed)
   return button
+}
+
+interface Choice {
+  readonly text: string
+  readonly title?: string
+  readonly filter: Filter
+}
+
+const menu = make('div', {
+  id: 'choices',
+  className: 'menu choices',
+  popover: 'auto',
+  role: 'menu'
+})
+const button = make('button', { type: 'button', id: 'filter', className: 'tool' })
+const chip = make('button', { type: 'button', id: 'chip', className: 'chip' })
+button.popoverTargetElement = menu
+button.ariaHasPopup = 'menu'
+menu.addEventListener('beforetoggle', event => {
+  button.ariaExpanded = String(isOpening(event))
+  if (isOpening(event)) menu.replaceChildren(...drawn())
+  placeBelow(menu, button)
+})
+menu.addEventListener('toggle', event => {
+  if (isOpening(event)) focusOn(items().find(item => item.ariaChecked === 'true'))
+  else menu.replaceChildren()
+})
+menu.addEventListener('click', ({ target }) => {
+  if (target !== menu) menu.hidePopover()
+})
+menu.addEventListener('keydown', pressed)
+addEventListener('resize', () => placeBelow(menu, button))
+chip.addEventListener('click', () => {
+  page.select({})
+  button.focus()
+})
+
+/** The chip in place of the count if a filter is on, and the button with its menu. */
+export function filterParts(): readonly [chip: HTMLElement, ...tools: HTMLElement[]] {
+  const { filter, shown, total } = entries
+  button.replaceChildren(icon('filter'), make('span', {}, say('filter')), icon('down'))
+  button.ariaLabel = say('filter')
+  menu.ariaLabel = say('filter')
+  const names = namesOf(filter)
+  button.classList.toggle('on', names.length > 0)
+  const count = say('countShort', { some: number(shown.length), count: number(total) })
+  const name = make('span', {}, `${count} · `, make('b', {}, names.join(' · ')))
+  chip.replaceChildren(name, icon('close'))
+  chip.ariaLabel = `${name.textContent}: ${say('filterOff')}`
+  return [chip, button, menu]
+}
+
+export function isFiltered({ state, group }: Filter): boolean {
+  return state !== undefined || group !== undefined
+}
+
+/** "among the exposed in Finance" */
+export function whereOf({ state, group }: Filter): string {
+  const among = state === undefined ? [] : [say(`among_${state}`)]
+  if (group !== undefined)
+    among.push(group === '' ? say('withoutGroup') : say('inGroup', { name: plainText(group) }))
+  return among.join(' ')
+}
+
+function namesOf({ state, person, group }: Filter): readonly string[] {
+  const one = person === undefined ? undefined : entries.people.find(({ id }) => id === person)
+  const names = state === undefined ? [] : [say(`filter_${state}`)]
+  if (one !== undefined) names.push(plainText(one.name || one.email))
+  if (group !== undefined) names.push(group === '' ? say('noGroupOf') : plainText(group))
+  return names
+}
+
+function drawn(): readonly HTMLElement[] {
+  const { filter, groups, people } = entries
+  const { group } = filter
+  const { groups: own } = api.user ?? {}
+  const stateOf = (state: State): Choice[] => {
+    const ofPeople = state === 'exposed' ? people : []
+    return [
+      { text: say(`filter_${state}`), title: say(`about_${state}`), filter: { group, state } },
+      ...ofPeople.map(({ id, name, email }) => ({
+        text: plainText(name || email),
+        title: plainText(email),
+        filter: { group, state, person: id }
+      }))
+    ]
+  }
+  const states: Choice[] = [
+    { text: say('filter_none'), filter: { group } },
+    ...(Object.keys(STATES) as State[]).flatMap(stateOf)
+  ]
+  const ofGroup = (text: string, name?: string): Choice => ({
+    text,
+    filter: { ...filter, group: name }
+  })
+  const inGroups = [
+    ofGroup(say('allGroups')),
+    ...groups.map(name => ofGroup(plainText(name), name)),
+    ...(own === undefined ? [ofGroup(say('noGroupOf'), '')] : [])
+  ]
+  const grip = make('span', { className: 'grip' })
+  const hasGroups = groups.length > 0 && own?.length !== 1
+  return [grip, section('state', states), ...(hasGroups ? [section('grupo', inGroups)] : [])]
+}
+
+function section(name: 'state' | 'grupo', choices: readonly Choice[]): HTMLElement {
+  const label = make('div', { id: `choices-${name}`, className: 'part' }, say(name))
+  const element = make('div', { role: 'group' }, label, ...choices.map(itemOf))
+  element.setAttribute('aria-labelledby', label.id)
+  return element
+}
+
+function itemOf({ text, title = '', filter }: Choice): HTMLElement {
+  const count = entries.count(filter)
+  const isOn = (['state', 'person', 'group'] as const).every(
+    name => filter[name] === entries.filter[name]
+  )
+  const item = make(
+    'div',
+    {
+      className: 'item',
+      role: 'menuitemradio',
+      ariaChecked: String(isOn),
+      tabIndex: -1,
+      title,
+      onclick: () => page.select(filter)
+    },
+    icon('check'),
+    make('span', {}, text),
+    make('small', {}, number(count))
+  )
+  item.classList.toggle('none', count === 0)
+  item.classList.toggle('person', filter.person !== undefined)
+  return item
+}
+
+function items(): readonly HTMLElement[] {
+  return [...menu.querySelectorAll<HTMLElement>('[role=menuitemradio]')]
+}
+
+function focusOn(item: HTMLElement | undefined): void {
+  for (const one of items()) one.tabIndex = one === item ? 0 : -1
+  item?.focus()
+}
+
+function pressed(event: KeyboardEvent): void {
+  const { key, target } = event
+  const all = items()
+  const at = all.indexOf(target as HTMLElement)
+  if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return
+  const moves: { readonly [key: string]: number } = {
+    ArrowDown: (at + 1) % all.length,
+    ArrowUp: (at + all.length - 1) % all.length,
+    Home: 0,
+    End: all.length - 1
+  }
+  if (key === 'Tab') return menu.hidePopover()
+  if (key === 'Enter') all[at]!.click()
+  else if (key === ' ') {
+    // It chooses, and stays.
+    all[at]!.onclick?.(new PointerEvent('click'))
+    menu.replaceChildren(...drawn())
+    focusOn(items()[at])
+  } else if (moves[key] !== undefined) focusOn(all[moves[key]])
+  else if (key.length === 1) {
+    const begins = (item: HTMLElement): boolean =>
+      item.textContent!.trim().toLowerCase().startsWith(key.toLowerCase())
+    focusOn([...all.slice(at + 1), ...all].find(begins) ?? all[at])
+  } else return
+  event.preventDefault()
+  event.stopPropagation()
 }

@@ -3,24 +3,30 @@
  * overwritten unseen.
  */
 import {
+  isWait,
   mayBeDone,
   rowOf,
   type Answer,
   type EntryFields,
   type Listed,
+  type Refusal,
   type Sent,
   type Stored
 } from './answers.ts'
-import { announce, confirm, tell } from './dialogs.ts'
+import { announce, choose, type Choice, confirm, sayWhy, tell } from './dialogs.ts'
+import { countDown, make } from './dom.ts'
 import type { Changed, Edited } from './editor.ts'
 import type { Outcome } from './form.ts'
-import { explained, say } from './language.ts'
-import { briefName, sentences } from './plain.ts'
-import { api, deleted, entries, isAtList, page, rights, show } from './state.ts'
-import { askWhich } from './versions.ts'
+import { explained, number, say, when } from './language.ts'
+import { briefName, plainText, sentences } from './plain.ts'
+import { longText } from './rows.ts'
+import { copySecret, createSecret, isSecret, type SecretName } from './secrets.ts'
+import { api, deleted, entries, page, rights } from './state.ts'
+import type { TextName } from './texts-es.ts'
 
 /** Time for a slow service to store the entry. */
 const CHECK_AFTER_MS = 1000
+const OPEN = ['sistema', 'usuario', 'url', 'grupo'] as const
 const EMPTY: EntryFields = { sistema: '', usuario: '', password: '', url: '', notas: '', grupo: '' }
 const FIELDS = Object.keys(EMPTY) as (keyof EntryFields)[]
 
@@ -41,21 +47,18 @@ export async function reload(): Promise<Answer<unknown>> {
       lastLoaded = own
       entries.load(answer.value)
     }
-    if (answer.ok && isAtList()) show()
     return answer
   }
 }
 
-/** Creates that may have been stored: the ids known before, by editor. */
+/** Saves that may have been stored: the ids known before, by editor. */
 const unsure = new WeakMap<object, ReadonlySet<number>>()
 
-export function save(
-  { edited, secrets, fields, session }: Changed,
-  close: () => void
-): Promise<Outcome> {
+export function save(changed: Changed, close: () => void): Promise<Outcome> {
+  const { edited, fields, session } = changed
   return edited === undefined
     ? create(fields, session, close)
-    : update({ ...edited, secrets }, fields, close)
+    : update({ ...edited, secrets: changed.secrets, session }, fields, close)
 }
 
 async function create(fields: Sent, session: object, close: () => void): Promise<Outcome> {
@@ -80,19 +83,19 @@ async function create(fields: Sent, session: object, close: () => void): Promise
   return { refusal: answer, note: 'notStored' }
 }
 
-function created(id: number, fields: Sent, close: () => void): undefined {
-  const { otp = '', ...others } = fields
-  const row = rowOf(
-    { id, isActive: true, tag: undefined, fields: { ...EMPTY, ...others } },
-    undefined,
-    true
-  )
+function created(id: number, { otp = '', ...fields }: Sent, close: () => void): undefined {
+  const row = rowOf({ id, fields: { ...EMPTY, ...fields } }, undefined, true)
   entries.put({ ...row, hasCode: otp !== '' })
-  if (!entries.shown.some(entry => entry.id === id)) entries.keep()
+  if (!entries.shown.some(entry => entry.id === id)) page.select({})
   close()
-  show()
-  tell(say('created'))
+  saved(say('created'), fields)
   page.focusOn(id)
+}
+
+/** The new password, which the person has typed or drawn, can be copied. */
+function saved(text: string, { password }: Sent): void {
+  const act = (): void => void copySecret(Promise.resolve(password))
+  tell(text, password === undefined ? undefined : { label: say('copy'), act })
 }
 
 async function findStored(
@@ -111,97 +114,173 @@ async function findStored(
 }
 
 /** What is known of the entry as it was: the secrets only if they were asked for. */
-type Base = Edited & Pick<Changed, 'secrets'>
+type Base = Edited & Pick<Changed, 'secrets' | 'session'>
 
 async function update(base: Base, fields: Sent, close: () => void): Promise<Outcome> {
-  const {
-    entry: { id },
-    tag
-  } = base
-  const answer = await api.update(id, fields, tag)
+  const { entry, tag, session } = base
+  const answer = await api.update(entry.id, fields, tag)
   if (answer.ok && answer.value.isActive) return updated(base, fields, answer.value, close)
-  if (answer.ok) return settle(base, fields, answer.value, close)
-  const isOther = answer.why === 'changed' || answer.why === 'unknown'
-  if (!rights.may('getPassword') || !(isOther || mayBeDone(answer))) return answer
-  const now = await api.get(id)
+  const isOther = answer.ok || answer.why === 'changed' || answer.why === 'unknown'
+  if (!answer.ok && (!rights.may('getPassword') || !(isOther || mayBeDone(answer)))) return answer
   // Only the answer may have been lost.
-  if (now.ok && isStored(fields, now.value)) return updated(base, fields, now.value, close)
-  if (!isOther) return { refusal: answer, note: now.ok ? 'notStored' : 'unsureUpdate' }
-  if (!now.ok && now.why !== 'unknown') return now
-  return settle(base, fields, now.ok ? now.value : undefined, close)
+  if (!isOther || unsure.has(session)) {
+    unsure.set(session, new Set())
+    const now = await api.get(entry.id)
+    if (now.ok && isStored(fields, now.value)) return updated(base, fields, now.value, close)
+    if (!answer.ok && !isOther)
+      return { refusal: answer, note: now.ok ? 'notStored' : 'unsureUpdate' }
+  }
+  return settle(base, fields, close)
 }
 
-function updated({ secrets }: Base, fields: Sent, now: Stored, close: () => void): undefined {
+function updated(base: Base, fields: Sent, now: Stored, close: () => void): undefined {
   put(now, fields)
   close()
-  show()
   page.focusOn(now.id)
-  const { password } = secrets ?? {}
-  if (fields.password === undefined || password === undefined)
-    return void tell(say('updated')) as undefined
+  const { entry, secrets } = base
+  const known: Sent = { ...entry, ...secrets, ...(!entry.hasCode && { otp: '' }) }
+  const names = Object.keys(fields) as (keyof Sent)[]
+  const former: Sent = Object.fromEntries(names.map(name => [name, known[name]]))
   const name = briefName(now.fields.sistema)
-  const act = (): void => void putBack(now, password)
-  tell(say('passwordChanged', { name }), { label: say('undo'), isUndo: true, act })
+  const text = fields.password === undefined ? say('updated') : say('passwordChanged', { name })
+  // What was not asked for cannot be put back.
+  if (names.some(one => known[one] === undefined)) return void tell(text) as undefined
+  const act = (): void => void putBack(now, former)
+  tell(text, { label: say('undo'), isUndo: true, act })
 }
 
-async function putBack(now: Stored, password: string): Promise<void> {
-  const answer = await api.update(now.id, { password }, now.tag)
+async function putBack(now: Stored, former: Sent): Promise<void> {
+  const answer = await api.update(now.id, former, now.tag)
   if (!answer.ok) return void tell(sentences(say('notUndone'), explained(answer)))
-  put(answer.value, { password })
-  show()
+  put(answer.value, former)
   announce(say('undone'))
 }
 
 function put(now: Stored, { password, otp }: Sent): void {
-  const known = entries.get(now.id)
-  const row = rowOf(now, known, password !== undefined)
+  const row = rowOf(now, entries.get(now.id), password !== undefined)
   entries.put(otp === undefined ? row : { ...row, hasCode: otp !== '' })
   if (password !== undefined) void reload()
 }
 
-/** Somebody else changed or deleted the entry: the person chooses. */
-async function settle(
-  base: Base,
-  fields: Sent,
-  theirs: Stored | undefined,
-  close: () => void
-): Promise<Outcome> {
-  const {
-    entry: { id, sistema, usuario, url, grupo, changed },
-    secrets
-  } = base
-  const before: Partial<EntryFields> = { sistema, usuario, url, grupo, ...secrets }
-  // Fields that this person left alone keep the other person's values.
-  const mine = { ...EMPTY, ...before, ...theirs?.fields, ...fields }
-  const isGone = theirs?.isActive !== true
-  if (isGone) entries.drop(id)
-  else put(theirs, {})
-  show()
-  // The list says when the password was set.
-  if (!isGone && secrets === undefined) await reload()
-  const isPasswordTheirs = entries.get(id)?.changed !== changed
-  const isTheirs = (name: keyof EntryFields): boolean | undefined => {
-    if (before[name] !== undefined) return before[name] !== theirs?.fields[name]
-    return name === 'password' ? isPasswordTheirs : undefined
-  }
-  const choice = await askWhich(
-    id,
-    mine,
-    theirs,
-    name => fields[name] === undefined && isTheirs(name)
+/** Somebody else has changed, deleted or moved the entry: the person chooses. */
+async function settle(base: Base, fields: Sent, close: () => void): Promise<Outcome> {
+  const { entry, secrets } = base
+  const { id } = entry
+  // The tag first: the list that follows is at least as new.
+  const tag = await api.tag(id)
+  const list = await reload()
+  if (!list.ok) return list
+  const now = entries.get(id)
+  if (now !== undefined && !tag.ok) return tag
+  const changedByThem: (keyof EntryFields)[] = OPEN.filter(
+    name => now !== undefined && fields[name] === undefined && now[name] !== entry[name]
   )
+  if (fields.password === undefined && now?.changed !== entry.changed)
+    changedByThem.push('password')
+  const choice = await askWhich(id, {
+    mine: now === undefined ? { ...openOf(entry), ...secrets, ...fields } : fields,
+    theirs: now && openOf(now),
+    changedByThem,
+    mayKeep: now !== undefined || rights.may('createPassword') || rights.may('restorePassword'),
+    read: async name => {
+      const stored = await api.get(id)
+      return stored.ok ? stored.value.fields[name] : sayWhy(stored)
+    }
+  })
   if (choice === 'back') return undefined
   if (choice === 'theirs') {
     close()
     page.focusOn(id)
     return undefined
   }
-  if (!isGone) return update({ ...base, tag: theirs.tag }, fields, close)
-  if (theirs === undefined || !rights.may('restorePassword')) return create(mine, {}, close)
-  const restored = await api.restore(id)
-  if (!restored.ok) return restored
-  const now = await api.get(id)
-  return now.ok ? update({ ...base, tag: now.value.tag }, mine, close) : now
+  if (now !== undefined)
+    return update({ ...base, tag: tag.ok ? tag.value : undefined }, fields, close)
+  const restored = rights.may('restorePassword') ? await api.restore(id) : undefined
+  if (restored?.ok === true) {
+    const fresh = await api.tag(id)
+    return fresh.ok ? update({ ...base, tag: fresh.value }, fields, close) : fresh
+  }
+  const whole = { ...openOf(entry), ...secrets, ...fields }
+  return whole.password === undefined && restored !== undefined
+    ? restored
+    : create({ ...whole, password: whole.password ?? '' }, base.session, close)
+}
+
+/** `back` goes on editing, and loses nothing. */
+type Version = 'mine' | 'theirs' | 'back'
+
+interface Versions {
+  /** What would be saved, and what is stored; a secret that was not asked for is undefined. */
+  readonly mine: Partial<EntryFields>
+  /** Undefined if the entry is gone. */
+  readonly theirs: Partial<EntryFields> | undefined
+  /** Fields that only the other person has changed. */
+  readonly changedByThem: readonly (keyof EntryFields)[]
+  readonly mayKeep: boolean
+  /** For a stored secret that the person asks to see. */
+  read(name: SecretName): Promise<string | undefined>
+}
+
+async function askWhich(id: number, versions: Versions): Promise<Version> {
+  const { mine, theirs, changedByThem, mayKeep, read } = versions
+  const isGone = theirs === undefined
+  const line = (
+    name: keyof EntryFields,
+    side: 'mine' | 'theirs' | 'changedByThem'
+  ): HTMLElement => {
+    const value = (side === 'mine' ? mine : theirs)?.[name]
+    const element = make(
+      'dd',
+      { className: side === 'mine' ? side : 'theirs' },
+      make('span', { className: 'side' }, say(side))
+    )
+    if (isSecret(name)) {
+      const { text, button } = createSecret(name, async () => value ?? (await read(name)))
+      element.append(text, button)
+    } else element.append(longText(value || say('nothing')))
+    return element
+  }
+  const sidesOf = (name: keyof EntryFields): Parameters<typeof line>[1][] => {
+    if (isGone) return mine[name] ? ['mine'] : []
+    if (changedByThem.includes(name)) return ['changedByThem']
+    return mine[name] === undefined || mine[name] === theirs[name] ? [] : ['mine', 'theirs']
+  }
+  const lines = FIELDS.flatMap(name => {
+    const sides = sidesOf(name).map(side => line(name, side))
+    return sides.length === 0 ? [] : [make('dt', {}, say(name)), ...sides]
+  })
+  const text = isGone
+    ? say('conflictGone')
+    : sentences(say('conflictChanged'), await lastChange(id))
+  const choice = (value: Version, className: string, label: TextName): Choice<Version> => ({
+    className,
+    label: say(label),
+    value
+  })
+  return choose<Version>(
+    'conflict',
+    say('conflictTitle'),
+    [make('p', {}, text), make('dl', { id: 'versions', className: 'versions' }, ...lines)],
+    [
+      choice('back', 'main', 'goOn'),
+      choice('theirs', 'second', isGone ? 'discard' : 'takeTheirs'),
+      ...(mayKeep ? [choice('mine', 'second', isGone ? 'saveAgain' : 'saveMine')] : [])
+    ]
+  )
+}
+
+async function lastChange(id: number): Promise<string> {
+  if (!rights.may('historyPassword')) return ''
+  const answer = await api.history(id)
+  const [last] = answer.ok ? answer.value : []
+  if (last === undefined) return ''
+  const said = [when(last.time, true), plainText(last.by ?? ''), say(`history_${last.change}`)]
+  return said.filter(text => text !== '').join(' · ')
+}
+
+function openOf(entry: Listed): Pick<EntryFields, (typeof OPEN)[number]> {
+  const { sistema, usuario, url, grupo } = entry
+  return { sistema, usuario, url, grupo }
 }
 
 function isStored(sent: Sent, { isActive, fields }: Stored): boolean {
@@ -216,13 +295,9 @@ let untell = (): void => {}
 export async function removeEntry(entry: Listed): Promise<boolean> {
   const name = nameOf(entry)
   const isFinal = !rights.may('restorePassword')
-  if (
-    isFinal &&
-    !(await confirm(say('removeOf', { name }), say('removeFinal'), 'remove', 'cancel'))
-  )
+  if (isFinal && !(await confirm(say('removeOf', { name }), say('removeFinal'), 'remove')))
     return false
   entries.drop(entry.id)
-  show()
   void carryOut(entry, name, isFinal)
   return true
 }
@@ -241,14 +316,12 @@ export function forgetRemovals(): void {
 async function carryOut(entry: Listed, name: string, isFinal: boolean): Promise<void> {
   const answer = await api.remove(entry.id)
   entries.drop(entry.id)
-  show()
   if (answer.ok) return isFinal ? announce(say('removed', { name })) : offerUndo(entry, name)
-  if (answer.why === 'unknown') return void tell(say('gone'))
+  if (answer.why === 'unknown') return sayWhy(answer)
   entries.put(entry)
   // An unanswered deletion may have been carried out.
   if (mayBeDone(answer) && (await reload()).ok && entries.get(entry.id) === undefined)
     return offerUndo(entry, name)
-  show()
   tell(sentences(say('notRemoved', { name }), explained(answer)))
 }
 
@@ -268,23 +341,34 @@ function offerUndo(entry: Listed, name: string): void {
   undoable = all
 }
 
-/** Together; of what fails the first is said. */
+/** One after the other, within the service's limit. What cannot be restored ends it, and is said. */
 export async function restoreAll(all: readonly Listed[]): Promise<void> {
-  const answers = await Promise.all(
-    all.map(async entry => [entry, await api.restore(entry.id)] as const)
-  )
-  for (const [entry, { ok }] of answers) {
-    if (!ok) continue
+  let done = 0
+  const soFar = (): string =>
+    done === 0 ? '' : say('restoredSome', { done: number(done), left: number(all.length - done) })
+  for (const entry of all) {
+    let answer = await api.restore(entry.id)
+    while (!answer.ok && isWait(answer)) {
+      await waitFor(answer, soFar())
+      answer = await api.restore(entry.id)
+    }
+    if (!answer.ok) {
+      const text = say('notRestored', { name: nameOf(entry) })
+      return void tell(sentences(soFar(), text, explained(answer)))
+    }
+    done++
     entries.put(entry)
     deleted.drop(entry.id)
   }
-  show()
-  const [failed, answer] = answers.find(([, { ok }]) => !ok) ?? []
-  if (failed !== undefined && answer?.ok === false) {
-    return void tell(sentences(say('notRestored', { name: nameOf(failed) }), explained(answer)))
-  }
   announce(say('undone'))
   page.focusOn(all.at(-1)!.id)
+}
+
+async function waitFor(refusal: Refusal, soFar: string): Promise<void> {
+  const { waitSeconds } = refusal
+  const untell = tell(sentences(soFar, explained(refusal)), undefined, true)
+  await new Promise<void>(resolve => countDown(waitSeconds, left => left === 0 && resolve()))
+  untell()
 }
 
 function nameOf({ sistema, usuario, id }: Listed): string {

@@ -3,8 +3,9 @@
  * moves into the top dialog.
  */
 import { iconButton, isThere, make, setIcon, textButton } from './dom.ts'
-import { say } from './language.ts'
-import type { TextName } from './texts.ts'
+import type { Answer, Refusal } from './answers.ts'
+import { explained, say } from './language.ts'
+import type { TextName } from './texts-es.ts'
 
 interface DialogOptions {
   readonly id: string
@@ -34,13 +35,13 @@ const MESSAGE_PX = 96
 const SHEETS = matchMedia('(width < 37.5rem)')
 
 const open: Opened[] = []
-const sizes = new ResizeObserver(() => keepClear())
+const sizes = new ResizeObserver(() => clearFoot())
 let focusPage = (): void => {}
 
 /** `focus` is for when nothing has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
-  addEventListener('resize', keepClear)
+  addEventListener('resize', clearFoot)
   place()
 }
 
@@ -114,33 +115,80 @@ export function topDialog(): string | undefined {
   return open.at(-1)?.options.id
 }
 
-/** Esc says no. */
+export interface Choice<T> {
+  readonly className: string
+  readonly label: string
+  readonly value: T
+}
+
+/** The first choice is the safe one: it has the focus, and Esc takes it. */
+export function choose<T>(
+  id: string,
+  title: string,
+  content: readonly HTMLElement[],
+  choices: readonly [Choice<T>, ...Choice<T>[]]
+): Promise<T> {
+  return new Promise(resolve => {
+    let chosen = choices[0].value
+    const foot = choices.map(({ className, label, value }) => {
+      const button = textButton(className, label, () => {
+        chosen = value
+        close()
+      })
+      return Object.assign(button, { id: `take-${value}` })
+    })
+    const close = openDialog({ id, title, content, foot, onClose: () => resolve(chosen) })
+    foot[0]!.focus()
+  })
+}
+
 export function confirm(
   title: string,
   text: string,
   yes: TextName,
-  no: TextName
+  no: TextName = 'cancel',
+  className: string = 'danger'
 ): Promise<boolean> {
-  return new Promise(resolve => {
-    let isSure = false
-    const safe = textButton('second', say(no), () => close())
-    const sure = textButton('danger', say(yes), () => {
-      isSure = true
-      close()
-    })
-    const close = openDialog({
-      id: 'confirm',
-      title,
-      content: [make('p', {}, text)],
-      foot: [safe, sure],
-      onClose: () => resolve(isSure)
-    })
-    safe.focus()
+  return choose(
+    'confirm',
+    title,
+    [make('p', {}, text)],
+    [
+      { className: 'second', label: say(no), value: false },
+      { className, label: say(yes), value: true }
+    ]
+  )
+}
+
+/**
+ * A list that is asked for each time that it is opened, and forgotten when it is closed. `itemsOf`
+ * may say how many they are.
+ */
+export function openable<T>(
+  id: string,
+  title: TextName,
+  ask: () => Promise<Answer<T>>,
+  itemsOf: (value: T, count: HTMLElement) => readonly HTMLElement[]
+): HTMLDetailsElement {
+  const items = make('div')
+  const count = make('span', { className: 'count' })
+  const element = make('details', { id }, make('summary', {}, say(title), count), items)
+  element.addEventListener('toggle', async () => {
+    count.textContent = ''
+    items.replaceChildren(...(element.open ? [make('p', {}, say('loading'))] : []))
+    if (!element.open) return
+    const answer = await ask()
+    if (!element.open || !element.isConnected) return
+    items.replaceChildren(
+      ...(answer.ok ? itemsOf(answer.value, count) : [make('p', {}, explained(answer))])
+    )
+    settleFocus()
   })
+  return element
 }
 
 /** For after the focused element was removed. */
-export function keepFocus(): void {
+export function settleFocus(): void {
   const { activeElement } = document
   if (
     activeElement instanceof HTMLElement &&
@@ -166,7 +214,7 @@ function closeDialog(dialog: HTMLDialogElement): void {
   closed.options.onClose?.()
   if (closed.before instanceof HTMLElement && isThere(closed.before))
     closed.before.focus({ preventScroll: true })
-  keepFocus()
+  settleFocus()
 }
 
 function place(): void {
@@ -174,11 +222,11 @@ function place(): void {
   const home = open.at(-1)?.dialog ?? document.body
   if (area.parentElement !== home) home.append(area)
   area.showPopover()
-  keepClear()
+  clearFoot()
 }
 
 /** Raises the message above the buttons of a dialog that it would cover. */
-function keepClear(): void {
+function clearFoot(): void {
   const { top, bottom } = open.at(-1)?.dialog.querySelector('.end')?.getBoundingClientRect() ?? {
     top: 0,
     bottom: 0
@@ -258,7 +306,7 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
     message.remove()
     undo = undefined
     if (isOver) offer?.onOver?.()
-    keepFocus()
+    settleFocus()
   }
   const act = (): void => {
     end(false)
@@ -285,6 +333,12 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
   if (!isLasting) begin()
   untell = () => end(true)
   return () => end(false)
+}
+
+/** Why something was not done. */
+export function sayWhy(refusal: Refusal): undefined {
+  tell(explained(refusal))
+  return undefined
 }
 
 export function clearMessages(): void {

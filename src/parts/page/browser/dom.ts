@@ -41,6 +41,17 @@ export function setIcon(button: HTMLElement, name: string): void {
   button.querySelector('use')?.setAttribute('href', `#i-${name}`)
 }
 
+export function isOpening(event: Event): boolean {
+  return event instanceof ToggleEvent && event.newState === 'open'
+}
+
+/** A menu at the right edge of its button. */
+export function placeBelow(menu: HTMLElement, button: HTMLElement): void {
+  const { bottom, right } = button.getBoundingClientRect()
+  menu.style.setProperty('--top', `${bottom + 4}px`)
+  menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
+}
+
 /** As high as its text. */
 export function grow(area: HTMLTextAreaElement): void {
   if (CSS.supports('field-sizing', 'content')) return
@@ -62,9 +73,11 @@ export function recall(name: string): string | undefined {
   return new URLSearchParams(location.search).get(name) ?? undefined
 }
 
-export function remember(name: string, value: string): void {
+/** Undefined forgets it. */
+export function remember(name: string, value?: string): void {
   const all = new URLSearchParams(location.search)
-  all.set(name, value)
+  if (value === undefined) all.delete(name)
+  else all.set(name, value)
   history.replaceState(history.state, '', `?${all}`)
 }
 
@@ -91,4 +104,17 @@ export function catchBack(onBack: () => 'caught' | 'leave' | 'warned'): void {
     if (outcome === 'caught') arm()
     else if (outcome === 'leave') history.back()
   })
+}
+
+/** Calls `each` every second, at last with 0; gives the function that stops it. */
+export function countDown(seconds: number, each: (left: number) => void): () => void {
+  const endMs = performance.now() + seconds * 1000
+  const count = (): void => {
+    const left = Math.max(0, Math.ceil((endMs - performance.now()) / 1000))
+    if (left === 0) clearInterval(timer)
+    each(left)
+  }
+  const timer = setInterval(count, 1000)
+  count()
+  return () => clearInterval(timer)
 }

@@ -1,12 +1,12 @@
 /** The dialog that creates or changes an entry. It never discards typed text unasked. */
 import type { EntryFields, Listed, Sent } from './answers.ts'
 import { confirm, openDialog } from './dialogs.ts'
-import { grow, make, textButton } from './dom.ts'
+import { grow, icon, make, textButton } from './dom.ts'
+import { CodeField, PasswordField, storedLine } from './fields.ts'
 import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
-import { CodeField } from './code.ts'
+import { briefName, plainText } from './plain.ts'
 import { api, entries, rights } from './state.ts'
-import { PasswordField, storedLine } from './password-field.ts'
 
 /** An entry as it was when the editor opened. `tag` is undefined if the account may not read it. */
 export interface Edited {
@@ -48,12 +48,18 @@ export function draftNow(): Draft | undefined {
   return current?.draft()
 }
 
-export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}): void {
+/** `isChange`: to change the password of the entry. */
+export function openEditor(
+  acts: EditorActs,
+  edited?: Edited,
+  typed: Sent = {},
+  isChange: boolean = false
+): void {
   if (current !== undefined) return
   const { entry } = edited ?? {}
   const maySee = entry !== undefined && rights.may('getPassword')
   const stored: Partial<EntryFields> = entry ?? {}
-  const password = new PasswordField(entry && (() => keepPassword()))
+  const password = new PasswordField(entry && (() => putPasswordAway()))
   /** Asked for once, and not before the person asks to see or change one. */
   let asked: Promise<EntryFields | undefined> | undefined
   let secrets: EntryFields | undefined
@@ -63,31 +69,27 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
     if (secrets === undefined) asked = undefined
     return secrets
   }
-  const inputs = {
+  const group = groupField(entry)
+  const preset = group?.input.value
+  const inputs: { readonly [name in Name]?: Field['input'] } = {
     sistema: make('input', { id: 'sistema', dir: 'auto' }),
     usuario: make('input', { id: 'usuario', dir: 'auto', spellcheck: false }),
     url: make('input', { id: 'url', dir: 'ltr', inputMode: 'url', spellcheck: false }),
     ...((entry === undefined || maySee) && {
       notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 })
     }),
-    ...(hasGroups(stored.grupo) && {
-      grupo: make('input', { id: 'grupo', dir: 'auto', spellcheck: false })
-    })
+    ...(group !== undefined && { grupo: group.input })
   }
   const code = new CodeField(entry?.hasCode === true)
   for (const [name, input] of Object.entries(inputs)) {
     input.autocomplete = 'off'
     if (name !== 'notas') input.autocapitalize = 'off'
-    input.value = typed[name as Name] ?? stored[name as Name] ?? ''
+    const text = typed[name as Name] ?? stored[name as Name]
+    if (text !== undefined) input.value = text
   }
+  group?.input.dispatchEvent(new Event('input'))
   const field = (name: keyof typeof inputs, isRequired: boolean): Field[] =>
     inputs[name] === undefined ? [] : [{ name, label: say(name), input: inputs[name], isRequired }]
-  const known = make(
-    'datalist',
-    { id: 'groups' },
-    ...knownGroups().map(value => make('option', { value }))
-  )
-  inputs.grupo?.setAttribute('list', known.id)
   const button = make('button', { className: 'main' }, say('save'))
   const session = {}
   const form = new Form(
@@ -97,7 +99,7 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
       password.field,
       ...field('url', false),
       ...(rights.may('oneTimeCode') ? [code.field] : []),
-      ...field('grupo', false),
+      ...(group === undefined ? [] : [group]),
       ...field('notas', false)
     ],
     button,
@@ -129,14 +131,13 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
     return { ...Object.fromEntries(changed), ...(code.typed !== undefined && { otp: code.typed }) }
   }
   const draft = (): Draft | undefined => {
-    const changed = changedFields()
+    const { grupo, ...others } = changedFields()
+    const isChosen = grupo !== undefined && (grupo !== preset || edited !== undefined)
+    const changed = isChosen ? { ...others, grupo } : others
     return Object.keys(changed).length === 0 ? undefined : { edited, typed: changed }
   }
   /** A line in place of the field, until the person asks for the field. */
-  const keep = (
-    name: 'password' | 'notas',
-    input: HTMLInputElement | HTMLTextAreaElement
-  ): void => {
+  const putAway = (name: 'password' | 'notas', input: Field['input']): void => {
     const place = input.closest('.field')!
     const change = async (): Promise<void> => {
       // The old password is for "Undo".
@@ -155,9 +156,9 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
     place.replaceWith(line)
     if (form.element.isConnected) line.querySelector<HTMLElement>('.link:last-child')?.focus()
   }
-  const keepPassword = (): void => keep('password', password.field.input)
+  const putPasswordAway = (): void => putAway('password', password.field.input)
   const discard = async (): Promise<void> => {
-    if (await confirm(say('discardTitle'), say('discardText'), 'discard', 'keep')) close()
+    if (await confirm(say('discardTitle'), say('discardText'), 'discard', 'goOn')) close()
   }
   /** Not during a save. */
   const mayClose = (): boolean => {
@@ -172,19 +173,19 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.submit()
   })
 
-  if (entry?.hasCode === true && typed.otp === undefined) code.keep()
+  if (entry?.hasCode === true && typed.otp === undefined) code.putAway()
   else code.set(typed.otp ?? '')
   const { notas } = inputs
-  if (entry !== undefined && typed.password === undefined) keepPassword()
+  if (entry !== undefined && typed.password === undefined) putPasswordAway()
   if (notas !== undefined && entry?.hasNotes === true && typed.notas === undefined)
-    keep('notas', notas)
+    putAway('notas', notas)
   const cancel = textButton('second', say('cancel'), () => {
     if (mayClose()) close()
   })
   const close = openDialog({
     id: 'editor',
-    title: say(edited === undefined ? 'create' : 'edit'),
-    content: [form.element, known],
+    title: entry === undefined ? say('create') : say('editOf', { name: briefName(entry.sistema) }),
+    content: [form.element],
     foot: [cancel, button],
     mayClose,
     onClose: () => {
@@ -193,18 +194,56 @@ export function openEditor(acts: EditorActs, edited?: Edited, typed: Sent = {}):
   })
   current = { draft }
   if (typed.password !== undefined) password.set(typed.password)
-  if (notas !== undefined) {
+  if (notas instanceof HTMLTextAreaElement) {
     grow(notas)
     notas.addEventListener('input', () => grow(notas))
   }
-  inputs.sistema.focus()
+  if (isChange) form.element.querySelector<HTMLElement>('#change-password')?.click()
+  else inputs.sistema!.focus()
 }
 
-/** Those that the account is confined to, or that the list has. */
-function knownGroups(): readonly string[] {
-  return api.user?.groups ?? entries.offers.groups
+/**
+ * Says who will see the entry: a choice for whoever is confined to groups, and otherwise a text with the
+ * known ones. Undefined if there are no groups.
+ */
+function groupField(entry: Listed | undefined): Field | undefined {
+  const { groups } = api.user ?? {}
+  const known = groups ?? entries.groups
+  const stored = entry?.grupo ?? ''
+  if (stored === '' && known.length === 0) return undefined
+  const { group = '' } = entries.filter
+  const preset = entry === undefined ? group : stored
+  const choices = known.map(value => make('option', { value }, plainText(value)))
+  const all = make('datalist', { id: 'groups' }, ...choices)
+  const input =
+    groups === undefined
+      ? make('input', { id: 'grupo', dir: 'auto', spellcheck: false, value: preset })
+      : selectOf(choices, groups.length === 1 ? groups[0]! : preset)
+  if (groups === undefined) input.setAttribute('list', all.id)
+  const below = make('p', { className: 'below', id: 'grupo-hint' })
+  input.addEventListener('input', () => below.replaceChildren(...hintOf(input.value, known)))
+  return {
+    name: 'grupo',
+    label: say('grupo'),
+    input,
+    missing: 'chooseWho',
+    isRequired: groups !== undefined,
+    ...(groups === undefined && { aside: make('span', {}, say('optional')) }),
+    beside: [icon('down')],
+    below: [below, all]
+  }
 }
 
-function hasGroups(stored: string = ''): boolean {
-  return stored !== '' || knownGroups().length > 0
+function selectOf(choices: readonly HTMLOptionElement[], preset: string): HTMLSelectElement {
+  const none = make('option', { value: '', hidden: true }, say('chooseGroup'))
+  const select = make('select', { id: 'grupo', required: true }, none, ...choices)
+  select.value = preset
+  return select
+}
+
+function hintOf(name: string, known: readonly string[]): readonly (HTMLElement | string)[] {
+  const isConfined = api.user?.groups !== undefined
+  if (name === '') return [say(isConfined ? 'seenByThat' : 'seenByAll')]
+  if (known.includes(name)) return [say('seenBy', { name: plainText(name) })]
+  return [make('b', {}, say('newGroup')), ` ${say('newGroupText')}`]
 }

@@ -1,8 +1,8 @@
 /** The known entries, without secrets: sorted, searched and changed without another request. */
-import type { List, Listed } from './answers.ts'
+import type { List, Listed, Person } from './answers.ts'
 import { hostIn, webAddress } from './plain.ts'
 
-export const COLUMNS = ['sistema', 'usuario', 'changed'] as const
+export const COLUMNS = ['sistema', 'usuario', 'grupo', 'changed'] as const
 export type Column = (typeof COLUMNS)[number]
 
 /** By `changed`: newest first unless reversed. */
@@ -13,19 +13,19 @@ export interface Order {
 
 const YEAR_MS = 365 * 86_400_000
 
-/** What may stand in the list alone, besides the groups. */
-export const FILTERS = {
+export const STATES = {
   exposed: ({ exposed = 0 }: Listed): boolean => exposed > 0,
   reused: ({ reused = 0 }: Listed): boolean => reused > 0,
   old: ({ changed }: Listed): boolean =>
     changed !== undefined && Date.now() - Date.parse(changed) > YEAR_MS
 } as const
+export type State = keyof typeof STATES
 
-/** `group`: the name of a group. */
-export type Filter = { readonly by: keyof typeof FILTERS } | { readonly group: string }
-
-type Offers = { readonly [by in keyof typeof FILTERS]: number } & {
-  readonly groups: readonly string[]
+/** `person`: the id of somebody to whom they are exposed. `group`: empty for entries without one. */
+export interface Filter {
+  readonly state?: State | undefined
+  readonly person?: number | undefined
+  readonly group?: string | undefined
 }
 
 /** Numbers by their value; Ñ after N, and not among it, in English too. */
@@ -40,12 +40,18 @@ interface Known {
 export class Entries {
   #known: Known[] = []
   #query = ''
-  #kept: Filter | undefined
+  #filter: Filter = {}
   #order: Order = { by: 'sistema', isReversed: false }
   #shown: readonly Listed[] = []
-  #offers: Offers | undefined
+  #groups: readonly string[] | undefined
   #tag: string | undefined
   #changes = 0
+  readonly #onChange: () => void
+
+  /** `onChange` is called once after each change of what is shown. */
+  constructor(onChange: () => void = () => {}) {
+    this.#onChange = onChange
+  }
 
   get shown(): readonly Listed[] {
     return this.#shown
@@ -70,8 +76,8 @@ export class Entries {
   get query(): string {
     return this.#query
   }
-  get kept(): Filter | undefined {
-    return this.#kept
+  get filter(): Filter {
+    return this.#filter
   }
   get order(): Order {
     return this.#order
@@ -95,29 +101,30 @@ export class Entries {
 
   search(query: string): void {
     this.#query = query
-    this.#filter()
+    this.#show()
   }
 
-  /** Without a filter, shows all again. */
-  keep(filter?: Filter): void {
-    this.#kept = filter
-    this.#filter()
+  /** An empty filter shows all again. */
+  select(filter: Filter): void {
+    this.#filter = filter
+    this.#show()
   }
 
-  /** How many entries match each filter, and the groups, sorted. Counted once for each list. */
-  get offers(): Offers {
-    if (this.#offers !== undefined) return this.#offers
-    const all = this.#known.map(({ entry }) => entry)
-    const count = (by: keyof typeof FILTERS): number => all.filter(FILTERS[by]).length
-    const groups = [...new Set(all.map(({ grupo }) => grupo))]
-      .filter(name => name !== '')
-      .sort(compare)
-    return (this.#offers = {
-      exposed: count('exposed'),
-      reused: count('reused'),
-      old: count('old'),
-      groups
-    })
+  /** How many of all there would be. */
+  count(filter: Filter, query: string = ''): number {
+    return this.#matching(filter, query).length
+  }
+
+  get groups(): readonly string[] {
+    const all = new Set(this.#known.map(({ entry }) => entry.grupo))
+    all.delete('')
+    return (this.#groups ??= [...all].sort(compare))
+  }
+
+  /** To whom passwords are exposed. */
+  get people(): readonly Person[] {
+    const all = this.#known.flatMap(({ entry }) => entry.exposedTo ?? [])
+    return [...new Map(all.map(person => [person.id, person])).values()]
   }
 
   put(entry: Listed): void {
@@ -129,8 +136,8 @@ export class Entries {
   drop(id: number): void {
     this.#changes++
     this.#known = this.#known.filter(({ entry }) => entry.id !== id)
-    this.#offers = undefined
-    this.#filter()
+    this.#groups = undefined
+    this.#show()
   }
 
   get(id: number): Listed | undefined {
@@ -146,7 +153,7 @@ export class Entries {
   }
 
   #sort(): void {
-    this.#offers = undefined
+    this.#groups = undefined
     const { by, isReversed } = this.#order
     // The oldest have no date.
     const sign = isReversed === (by === 'changed') ? 1 : -1
@@ -158,37 +165,40 @@ export class Entries {
       }
       return a.entry.id - b.entry.id
     })
-    this.#filter()
+    this.#show()
   }
 
-  #filter(): void {
-    const terms = plain(this.#query).split(/\s+/)
-    const kept = this.#kept
-    this.#shown = this.#known
-      .filter(({ text }) => terms.every(term => text.includes(term)))
+  #show(): void {
+    this.#shown = this.#matching(this.#filter, this.#query)
+    this.#onChange()
+  }
+
+  #matching({ state, person, group }: Filter, query: string): readonly Listed[] {
+    const terms = plain(query).split(/\s+/)
+    const matches = (entry: Listed): boolean =>
+      (state === undefined || STATES[state](entry)) &&
+      (person === undefined || entry.exposedTo?.some(({ id }) => id === person) === true) &&
+      (group === undefined || entry.grupo === group)
+    return this.#known
+      .filter(({ text, entry }) => matches(entry) && terms.every(term => text.includes(term)))
       .map(({ entry }) => entry)
-      .filter(entry => kept === undefined || matches(entry, kept))
   }
 }
 
 function knownOf(entry: Listed): Known {
-  const { sistema, usuario, url, changed = '' } = entry
+  const { sistema, usuario, url, grupo, changed = '' } = entry
   const address = webAddress(sistema)
   const name = address === undefined ? sistema : hostIn(sistema) + address.pathname
   return {
     entry,
-    text: [sistema, usuario, url].map(plain).join('\n'),
-    keys: { sistema: name, usuario, changed }
+    text: [sistema, usuario, url, grupo].map(plain).join('\n'),
+    keys: { sistema: name, usuario, grupo, changed }
   }
-}
-
-function matches(entry: Listed, filter: Filter): boolean {
-  return 'group' in filter ? entry.grupo === filter.group : FILTERS[filter.by](entry)
 }
 
 export function isAlike(a: Listed, b: Listed): boolean {
   const names = Object.keys({ ...a, ...b }) as (keyof Listed)[]
-  return names.every(name => a[name] === b[name])
+  return names.every(name => JSON.stringify(a[name]) === JSON.stringify(b[name]))
 }
 
 /** Most texts have no accents, and removing accents takes longest. */

@@ -3,10 +3,10 @@
  */
 import { isWait, type Refusal } from './answers.ts'
 import { tell } from './dialogs.ts'
-import { describe, make } from './dom.ts'
+import { countDown, describe, make } from './dom.ts'
 import { explain, refused, say } from './language.ts'
 import { sentences } from './plain.ts'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts-es.ts'
 
 /** A refusal, with or without a note of the page, or a text of the page; undefined: success. */
 export type Outcome =
@@ -15,9 +15,13 @@ export type Outcome =
 export interface Field {
   readonly name: string
   readonly label: string
-  readonly input: HTMLInputElement | HTMLTextAreaElement
+  readonly input: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+  /** What is said if it is left empty. */
+  readonly missing?: TextName
+  /** At the end of the label's line. */
+  readonly aside?: HTMLElement | string
   readonly isRequired?: boolean
-  readonly beside?: readonly HTMLElement[]
+  readonly beside?: readonly Element[]
   readonly below?: readonly HTMLElement[]
 }
 
@@ -60,7 +64,7 @@ export class Form {
   #setBusy(isBusy: boolean): void {
     this.#isBusy = isBusy
     this.element.ariaBusy = this.#button.ariaBusy = isBusy ? 'true' : null
-    for (const { input } of this.#fields) input.readOnly = isBusy
+    for (const { input } of this.#fields) input.toggleAttribute('readonly', isBusy)
   }
 
   async #run(): Promise<void> {
@@ -70,7 +74,7 @@ export class Form {
     for (const field of this.#fields) {
       const isMissing =
         field.isRequired === true && field.input.value === '' && field.input.isConnected
-      setFault(field, isMissing ? say('required') : '')
+      setFault(field, isMissing ? say(field.missing ?? 'required') : '')
     }
     if (this.#focusFault()) return
     this.#setBusy(true)
@@ -84,10 +88,8 @@ export class Form {
     if (typeof outcome === 'string') return this.#warn(say(outcome))
     const refusal = 'refusal' in outcome ? outcome.refusal : outcome
     if (refusal.why === 'large') {
-      const longest = [...this.#fields].sort(
-        (a, b) => b.input.value.length - a.input.value.length
-      )[0]!
-      setFault(longest, say('tooLong'))
+      const longest = [...this.#fields].sort((a, b) => b.input.value.length - a.input.value.length)
+      setFault(longest[0]!, say('tooLong'))
     }
     if (refusal.why === 'invalid') {
       for (const field of this.#fields)
@@ -121,6 +123,7 @@ function fieldOf({
   label,
   input,
   isRequired = false,
+  aside,
   beside = [],
   below = []
 }: Field): HTMLElement {
@@ -129,10 +132,11 @@ function fieldOf({
   input.ariaRequired = String(isRequired)
   describe(input, fault)
   const line = beside.length === 0 ? input : make('div', { className: 'joined' }, input, ...beside)
+  const named = make('label', { htmlFor: input.id }, label)
   return make(
     'div',
     { className: 'field' },
-    make('label', { htmlFor: input.id }, label),
+    aside === undefined ? named : make('div', { className: 'label-line' }, named, aside),
     line,
     fault,
     ...below
@@ -148,17 +152,4 @@ function setFault({ input }: Field, text: string): void {
   const fault = input.closest('.field')?.querySelector('.fault')
   if (fault !== null && fault !== undefined) fault.textContent = text
   input.ariaInvalid = text === '' ? null : 'true'
-}
-
-/** Calls `each` every second, at last with 0; gives the function that stops it. */
-export function countDown(seconds: number, each: (left: number) => void): () => void {
-  const endMs = performance.now() + seconds * 1000
-  const count = (): void => {
-    const left = Math.max(0, Math.ceil((endMs - performance.now()) / 1000))
-    each(left)
-    if (left === 0) clearInterval(timer)
-  }
-  const timer = setInterval(count, 1000)
-  count()
-  return () => clearInterval(timer)
 }

@@ -4,13 +4,13 @@
  * All rows must have the same height.
  */
 import type { Listed } from './answers.ts'
-import { announce, area, keepFocus } from './dialogs.ts'
+import { announce, area, settleFocus } from './dialogs.ts'
 import { icon, make } from './dom.ts'
 import { COLUMNS, type Column, type Order } from './entries.ts'
 import { say } from './language.ts'
 import { plainText } from './plain.ts'
-import { createRow, explainCut, stopsOf, type Act } from './showing.ts'
-import type { TextName } from './texts.ts'
+import { createRow, explainCut, stopsOf, type Act } from './rows.ts'
+import type { TextName } from './texts-es.ts'
 
 const SPARE_ROWS = 6
 export const MAX_WHOLE_ROWS = 500
@@ -20,6 +20,8 @@ const HEADERS: readonly TextName[] = [
   'visit',
   'usuario',
   'copyUser',
+  'grupo',
+  'marks',
   'changed',
   'reveal',
   'edit',
@@ -51,7 +53,7 @@ export class Grid {
   /** In the document. */
   readonly #rows = new Map<Listed, HTMLElement>()
   /** Of a whole list, the rows that a search has taken out come back as they were. */
-  #kept = new WeakMap<Listed, HTMLElement>()
+  #spare = new WeakMap<Listed, HTMLElement>()
   #isWhole = true
   #entries: readonly Listed[] = []
   #isDeleted = false
@@ -148,7 +150,7 @@ export class Grid {
   #clear(): void {
     for (const row of this.#rows.values()) row.remove()
     this.#rows.clear()
-    this.#kept = new WeakMap()
+    this.#spare = new WeakMap()
   }
 
   #showHead(order: Order): void {
@@ -223,9 +225,9 @@ export class Grid {
   }
 
   #put(indices: readonly number[]): void {
-    const kept = new Set(indices.map(index => this.#entries[index]!))
+    const wanted = new Set(indices.map(index => this.#entries[index]!))
     for (const [entry, row] of this.#rows) {
-      if (kept.has(entry)) continue
+      if (wanted.has(entry)) continue
       row.remove()
       this.#rows.delete(entry)
     }
@@ -240,14 +242,14 @@ export class Grid {
   }
 
   #rowOf(entry: Listed): HTMLElement {
-    const row = this.#rows.get(entry) ?? this.#kept.get(entry) ?? createRow(entry, this.#isDeleted)
+    const row = this.#rows.get(entry) ?? this.#spare.get(entry) ?? createRow(entry, this.#isDeleted)
     this.#rows.set(entry, row)
-    if (this.#isWhole) this.#kept.set(entry, row)
+    if (this.#isWhole) this.#spare.set(entry, row)
     return row
   }
 
   #go({ index, column }: Place): void {
-    if (this.#entries.length === 0) return keepFocus()
+    if (this.#entries.length === 0) return settleFocus()
     this.#place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
     const head = this.#head.getBoundingClientRect().bottom
     const top = this.#holder.getBoundingClientRect().top + this.#place.index * this.#rowPx
@@ -260,7 +262,7 @@ export class Grid {
 
   #focusPlace(): void {
     const entry = this.#entries[this.#place.index]
-    if (entry === undefined) return keepFocus()
+    if (entry === undefined) return settleFocus()
     const stops = stopsOf(this.#rowOf(entry))
     stops[Math.min(this.#place.column, stops.length - 1)]?.focus({ preventScroll: true })
   }

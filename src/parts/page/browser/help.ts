@@ -1,9 +1,10 @@
 /** The help, and the switch of the language. */
 import { openDialog } from './dialogs.ts'
 import { make, recall, remember } from './dom.ts'
-import { languageNow, say, setLanguage, type Language } from './language.ts'
+import type { Language } from './first.ts'
+import { languageNow, say, setLanguage } from './language.ts'
 import { page, rights } from './state.ts'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts-es.ts'
 
 const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
   ['/ · Ctrl K', 'keySearch'],
@@ -13,6 +14,9 @@ const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
   ['Enter', 'keyOpen'],
   ['Ctrl B', 'keyCopyUser'],
   ['Ctrl C', 'keyCopy'],
+  ['v', 'keyShow'],
+  ['c', 'keyCode'],
+  ['o', 'keySite'],
   ['e', 'keyEdit'],
   ['Delete', 'keyRemove'],
   ['Ctrl Z', 'keyUndo'],
@@ -21,53 +25,56 @@ const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
 ]
 const KEY_NAMES: { readonly [key: string]: TextName } = { Enter: 'keyEnter', Delete: 'keyDelete' }
 
+const IS_MAC = /Mac|iP(hone|ad)/.test(navigator.userAgent)
+const keyed = (keys: string): string => keys.replace('Ctrl', IS_MAC ? '⌘' : 'Ctrl')
+
 /** Speech input would press single keys by accident. */
 export function usesSingleKeys(): boolean {
   return recall('keys') !== 'off'
 }
 
+const LANGUAGES: { readonly [language in Language]: string } = { es: 'Español', en: 'English' }
+
+function languageButton(language: Language, className: string = ''): HTMLElement {
+  const text = LANGUAGES[language]
+  const button = make('button', { type: 'button', className, lang: language }, text)
+  button.dataset['language'] = language
+  button.addEventListener('click', async () => {
+    await setLanguage(language)
+    page.renew()
+    page.focus()
+  })
+  return button
+}
+
 export function languageSwitch(): HTMLElement {
-  const button = (language: Language, name: string): HTMLElement => {
-    const ariaPressed = String(languageNow() === language)
-    const made = make('button', { type: 'button', lang: language, ariaPressed }, name)
-    made.dataset['language'] = language
-    made.addEventListener('click', () => {
-      setLanguage(language)
-      page.renew()
-      page.focus()
-    })
-    return made
-  }
-  const [spanish, english] = [button('es', 'Español'), button('en', 'English')]
-  return make(
-    'div',
-    { className: 'languages', role: 'group', ariaLabel: say('language') },
-    spanish,
-    english
+  const both = (['es', 'en'] as const).map(language =>
+    Object.assign(languageButton(language), { ariaPressed: String(languageNow() === language) })
   )
+  return make('div', { className: 'languages', role: 'group', ariaLabel: say('language') }, ...both)
 }
 
 /** The other language, as a quiet link. */
 export function languageLink(): HTMLElement {
-  const [other, name] =
-    languageNow() === 'es' ? (['en', 'English'] as const) : (['es', 'Español'] as const)
-  const link = make('button', { type: 'button', className: 'link language', lang: other }, name)
-  link.dataset['language'] = other
-  link.addEventListener('click', () => {
-    setLanguage(other)
-    page.renew()
-    page.focus()
-  })
-  return link
+  return languageButton(languageNow() === 'es' ? 'en' : 'es', 'link language')
 }
 
 export function openHelp(): void {
-  const texts: TextName[] = ['helpOpen', 'helpHidden', 'helpClipboard', 'helpRemoved', 'helpIdle']
+  const texts: TextName[] = [
+    'helpOpen',
+    'helpHidden',
+    'helpClipboard',
+    'helpMarks',
+    'helpGroups',
+    'helpCodes',
+    'helpRemoved',
+    'helpIdle'
+  ]
   if (!rights.isOpen) texts.push('helpSession')
   const box = make('input', { type: 'checkbox', id: 'single-keys', checked: usesSingleKeys() })
   box.addEventListener('change', () => remember('keys', box.checked ? 'on' : 'off'))
   const keys = KEYS.flatMap(([keys, text]) => [
-    make('dt', {}, KEY_NAMES[keys] === undefined ? keys : say(KEY_NAMES[keys])),
+    make('dt', {}, KEY_NAMES[keys] === undefined ? keyed(keys) : say(KEY_NAMES[keys])),
     make('dd', {}, say(text))
   ])
   openDialog({

@@ -1,10 +1,9 @@
-/** The page's texts, in the browser's language unless the address or a person chooses another. */
+/** The page's texts in the language in use; and the one place that says what an answer means. */
 import { isWait, type Refusal } from './answers.ts'
-import { recall, remember } from './dom.ts'
+import { remember } from './dom.ts'
+import { first, preferred, textsIn, type Language } from './first.ts'
 import { plainText, sentences } from './plain.ts'
-import { TEXTS, type TextName } from './texts.ts'
-
-export type Language = keyof typeof TEXTS
+import type { TextName } from './texts-es.ts'
 
 const DAY_MS = 86_400_000
 /** Days; longest first. */
@@ -14,13 +13,15 @@ const UNITS = [
   ['day', 1]
 ] as const
 
-let chosen: Language | undefined
+let chosen = preferred
+let texts = first
 
 export function languageNow(): Language {
-  return (chosen ??= preferred())
+  return chosen
 }
 
-export function setLanguage(next: Language): void {
+export async function setLanguage(next: Language): Promise<void> {
+  texts = await textsIn(next)
   chosen = next
   remember('lang', next)
 }
@@ -29,9 +30,7 @@ export function say(
   name: TextName,
   filled: { readonly [name: string]: string | number } = {}
 ): string {
-  return TEXTS[languageNow()][name].replace(/\{(\w+)\}/g, (_whole, key: string) =>
-    String(filled[key])
-  )
+  return texts[name].replace(/\{(\w+)\}/g, (_whole, key: string) => String(filled[key]))
 }
 
 export function sayCount(count: number, one: TextName, many: TextName): string {
@@ -46,9 +45,27 @@ export function moment(time: string): string {
   return new Date(time).toLocaleString(languageNow())
 }
 
+export function dateOf(time: string): string {
+  return new Date(time).toLocaleDateString(languageNow(), { dateStyle: 'long' })
+}
+
+/** "today 13:52", or the date; with its hour if `isExact`. */
+export function when(time: string, isExact: boolean = false): string {
+  const at = new Date(time)
+  const midnight = new Date().setHours(0, 0, 0, 0)
+  const days = Math.round((new Date(at).setHours(0, 0, 0, 0) - midnight) / DAY_MS)
+  const hour = at.toLocaleTimeString(languageNow(), { timeStyle: 'short' })
+  if (days < -1 || days > 0) return isExact ? `${dateOf(time)} ${hour}` : dateOf(time)
+  return `${new Intl.RelativeTimeFormat(languageNow(), { numeric: 'auto' }).format(days, 'day')} ${hour}`
+}
+
+export function daysSince(time: string | undefined): number {
+  return Math.floor((Date.now() - Date.parse(time ?? '')) / DAY_MS)
+}
+
 /** In whole years, months or days ("3 months"); empty if unknown. */
 export function age(time: string | undefined, isAgo: boolean = false): string {
-  const days = Math.floor((Date.now() - Date.parse(time ?? '')) / DAY_MS)
+  const days = daysSince(time)
   if (Number.isNaN(days)) return ''
   const [unit, length] = UNITS.find(([, length]) => days >= length) ?? ['day', 1]
   const count = Math.max(0, Math.floor(days / length))
@@ -59,23 +76,38 @@ export function age(time: string | undefined, isAgo: boolean = false): string {
   )
 }
 
-function preferred(): Language {
-  const known = [recall('lang'), ...navigator.languages]
-    .map(tag => tag?.slice(0, 2))
-    .find(tag => tag === 'es' || tag === 'en')
-  return known === 'es' || known === 'en' ? known : 'en'
+type Asked = Refusal['asked']
+
+/** Whole sentences, by what was asked for; those of `other` are for all else. */
+const MEANINGS: {
+  readonly [why in Refusal['why']]?: { readonly [asked in Asked | 'other']?: TextName }
+} = {
+  unknown: {
+    other: 'gone',
+    oneTimeCode: 'noCode',
+    formerPassword: 'noFormer',
+    formerNotes: 'noFormer',
+    endOwnSessions: 'noSession'
+  },
+  changed: { other: 'conflictChanged' },
+  large: { other: 'tooLong' },
+  login: { other: 'ended', login: 'badLogin', proxyLogin: 'proxyRefused' },
+  forbidden: { other: 'forbiddenText' }
 }
 
-/** A title and a sentence; `secondsLeft` counts down the wait. */
+/** A title, or none, and a sentence; `secondsLeft` counts down the wait. */
 export function explain(
   refusal: Refusal,
   secondsLeft: number = refusal.waitSeconds
 ): readonly [string, string] {
-  const { why, message, requestId } = refusal
-  if (why === 'lost') return [say(navigator.onLine ? 'lostTitle' : 'offlineTitle'), say('lostText')]
-  if (why === 'forbidden') return [say('forbiddenTitle'), say('forbiddenText')]
-  if (why === 'unknown' || why === 'changed') return [say('failedTitle'), say('gone')]
-  if (why === 'large') return [say('failedTitle'), say('tooLong')]
+  const { why, asked, message, requestId } = refusal
+  const meaning = MEANINGS[why]?.[asked] ?? MEANINGS[why]?.other
+  if (meaning !== undefined) return ['', say(meaning)]
+  if (why === 'lost') {
+    return navigator.onLine
+      ? [say('lostTitle'), say('lostText')]
+      : [say('offlineTitle'), say('offlineText')]
+  }
   if (isWait(refusal)) {
     const text = secondsLeft > 0 ? say('waitText', { seconds: secondsLeft }) : say('waitOver')
     return [say(why === 'busy' ? 'busyTitle' : 'limitedTitle'), text]
@@ -85,6 +117,10 @@ export function explain(
     say('failedTitle'),
     requestId === '' ? text : `${text} · ${say('request', { id: requestId })}`
   ]
+}
+
+export function explained(refusal: Refusal): string {
+  return sentences(...explain(refusal))
 }
 
 /** The service's sentences about a field, in their English; names of groups may have spaces. */
@@ -105,18 +141,11 @@ const REFUSED: readonly (readonly [sentence: RegExp, text: TextName])[] = [
   [/^The grupo field must be a name of/, 'badGroupName']
 ]
 
-/**
- * A sentence of the service about a field, in the page's language; one that the page does not know,
- * as it is.
- */
+/** A sentence about a field that the page does not know is said as it is. */
 export function refused(sentence: string): string {
   for (const [pattern, text] of REFUSED) {
     const found = pattern.exec(sentence)
     if (found !== null) return say(text, found.groups)
   }
   return say('refusedValue', { message: plainText(sentence) })
-}
-
-export function explained(refusal: Refusal): string {
-  return sentences(...explain(refusal))
 }

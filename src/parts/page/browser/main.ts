@@ -1,4 +1,5 @@
 /** The page: puts its parts together and starts them. */
+import { startAccount } from './account.ts'
 import { act, create, loadList, loadQuietly, LOST_AFTER_MS, toggleDeleted } from './acts.ts'
 import type { Listed, Served } from './answers.ts'
 import { ENDED } from './api.ts'
@@ -7,8 +8,8 @@ import { catchBack } from './dom.ts'
 import { openHelp, usesSingleKeys } from './help.ts'
 import { say } from './language.ts'
 import { bar, grid, startScreen } from './screen.ts'
-import { askForLogin, beginFirst, startSession } from './session.ts'
-import type { Act } from './showing.ts'
+import { askForLogin, beginFirst, endSession, startSession } from './session.ts'
+import type { Act } from './rows.ts'
 import { api, isAtList, page, rights, screenNow, service, show } from './state.ts'
 import { entryInView } from './viewer.ts'
 
@@ -18,6 +19,7 @@ const REFRESH_MS = 60_000
 startScreen()
 startSession()
 startDialogs(() => page.focus())
+startAccount(() => endSession('ownChanged'))
 startPresses()
 addEventListener('keydown', event => {
   if (event.defaultPrevented || event.altKey) return
@@ -109,12 +111,23 @@ function buttonInHand(id: number, asked: Act): HTMLElement | undefined {
   )
 }
 
+/** In the viewer, or in the row with the focus. */
+const OF_ENTRY: { readonly [key: string]: Act } = {
+  e: 'edit',
+  v: 'reveal',
+  c: 'copyCode',
+  o: 'visit'
+}
+
 function singleKey(key: string): boolean {
   if (isTyping() || document.activeElement instanceof HTMLInputElement) return false
   const entry = entryInHand()
-  if (entry !== undefined && key === 'e' && rights.may('updatePassword')) {
-    act('edit', entry, buttonInHand(entry.id, 'edit'))
-    return true
+  const asked = OF_ENTRY[key]
+  if (entry !== undefined && asked !== undefined) {
+    // Only what is offered.
+    const button = buttonInHand(entry.id, asked)
+    button?.click()
+    return button !== undefined
   }
   if (isModal()) return false
   if (key === '?') openHelp()

@@ -1,27 +1,28 @@
 /** Brings the document to the state: the bar, and below it the list or a card. */
+import { openAccount } from './account.ts'
 import { act, create, loadList, restoreShown, toggleDeleted } from './acts.ts'
 import { isWait } from './answers.ts'
-import { Bar } from './bar.ts'
-import { announce, isModal, keepFocus } from './dialogs.ts'
-import { icon, iconButton, isThere, make, recall, remember, textButton } from './dom.ts'
-import { COLUMNS, FILTERS, type Column, type Filter } from './entries.ts'
-import { countDown } from './form.ts'
+import { Bar, filterParts, isFiltered, whereOf } from './bar.ts'
+import { announce, isModal, settleFocus } from './dialogs.ts'
+import { countDown, icon, iconButton, isThere, make, recall, remember, textButton } from './dom.ts'
+import { COLUMNS, type Column, type Filter } from './entries.ts'
 import { Grid, MAX_WHOLE_ROWS } from './grid.ts'
-import { explain, languageNow, number, say, sayCount } from './language.ts'
-import { briefName, plainText } from './plain.ts'
+import { dateOf, explain, languageNow, number, say, sayCount } from './language.ts'
+import { briefName } from './plain.ts'
+import { copyText } from './secrets.ts'
 import { beginSession, loginCard } from './session.ts'
 import {
+  api,
   deleted,
   entries,
   entriesNow,
   isAtList,
   rights,
   screenNow,
-  show,
   startPage,
   type Screen
 } from './state.ts'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts-es.ts'
 
 /** The pause in typing before the number of hits is read out. */
 const SPOKEN_AFTER_MS = 600
@@ -37,8 +38,10 @@ const refresh = Object.assign(
   iconButton('renew', '', () => void loadList(true)),
   { id: 'refresh' }
 )
-const filterPlace = make('span', { className: 'filter-place' })
-let filterMadeFor = ''
+const lead = make('span', { className: 'lead' })
+const tools = make('span', { className: 'tools' })
+let toolsMadeFor = ''
+const about = make('p', { id: 'about', className: 'note' })
 const restoreAll = Object.assign(
   textButton('link', '', () => void restoreShown()),
   { id: 'restore-all' }
@@ -57,7 +60,7 @@ export function startScreen(): void {
     renew,
     focus,
     focusOn,
-    keep,
+    select,
     toTop: () => grid.toTop(),
     clearSearch: (isForGood?: boolean) => bar.clearSearch(isForGood),
     setLoading: (isLoading: boolean) => {
@@ -67,7 +70,7 @@ export function startScreen(): void {
 }
 
 function focus(): void {
-  if (isModal()) return keepFocus()
+  if (isModal()) return settleFocus()
   if (isAtList() && entriesNow().shown.length > 0) return grid.focus()
   const parts = [main, bar.element]
   parts
@@ -107,7 +110,7 @@ function draw(): void {
 function contentOf(screen: Screen): readonly HTMLElement[] {
   if (screen.name === 'login') return [loginCard(screen.note)]
   if (screen.name === 'failed') return [failedCard(screen)]
-  if (isAtList()) return [summary(screen.name === 'deleted'), body]
+  if (isAtList()) return [summary(screen.name === 'deleted'), about, body]
   if (screen.name === 'loading') {
     return [make('p', { id: 'loading', className: 'loading', role: 'status' }, say('loading'))]
   }
@@ -119,93 +122,77 @@ function lastingNotes(): readonly HTMLElement[] {
   const texts: TextName[] = rights.isOpen && !LOCAL.test(location.hostname) ? ['open'] : []
   if (!rights.may('listEntries')) texts.push('noList')
   else if (!rights.may('getPassword')) texts.push('noSecrets')
-  return texts.map(text => make('p', { id: `note-${text}`, className: 'lasting' }, say(text)))
+  const notes = texts.map(text =>
+    make('p', { id: `note-${text}`, className: 'lasting' }, say(text))
+  )
+  if (api.user?.firstPassword !== true || !rights.may('changeOwnPassword')) return notes
+  const change = textButton('link', say('changeIt'), () => openAccount(true))
+  const first = make(
+    'p',
+    { id: 'note-first', className: 'lasting' },
+    say('firstPassword'),
+    ' ',
+    change
+  )
+  return [...notes, first]
 }
 
 function summary(isDeleted: boolean): HTMLElement {
   refresh.ariaLabel = refresh.title = say('refresh')
-  if (isDeleted) {
-    const back = Object.assign(iconButton('back', say('backToList'), toggleDeleted), { id: 'back' })
-    return make('div', { className: 'summary' }, back, count, restoreAll, refresh)
+  if (!isDeleted) return make('div', { className: 'summary' }, lead, tools)
+  const back = Object.assign(iconButton('back', say('backToList'), toggleDeleted), { id: 'back' })
+  return make('div', { className: 'summary' }, back, count, restoreAll, refresh)
+}
+
+/** What stands above the list. */
+function drawSummary(hasGroups: boolean): void {
+  const { filter, order, total } = entries
+  const [chip, ...choices] = filterParts()
+  lead.replaceChildren(isFiltered(filter) ? chip : count)
+  const columns = COLUMNS.filter(by => by !== 'grupo' || hasGroups)
+  const made = [languageNow(), order.by, total === 0, ...columns].join(' ')
+  if (made !== toolsMadeFor) {
+    toolsMadeFor = made
+    const sorts = columns.map(by => [by, say(`by_${by}`)] as const)
+    const chosen = chooser(sorts, order.by, by => sort(by as Column, false))
+    const hadFocus = tools.contains(document.activeElement) ? document.activeElement : undefined
+    tools.replaceChildren(...(total === 0 ? [] : [...choices, chosen]), refresh)
+    if (hadFocus) document.getElementById(hadFocus.id)?.focus()
   }
-  const order = chooser(
-    'order',
-    'sort',
-    COLUMNS.map(by => [by, say(`by_${by}`)] as const),
-    entries.order.by,
-    by => sort(by as Column, false)
-  )
-  return make('div', { className: 'summary' }, count, filterPlace, order, refresh)
+  const times = entries.shown.flatMap(({ unrecordedBefore = [] }) => unrecordedBefore)
+  about.hidden = filter.state !== 'exposed' || times.length === 0
+  if (!about.hidden) about.textContent = say('unrecorded', { date: dateOf(times.sort().at(-1)!) })
 }
 
 /** A quiet select; in a narrow window, its icon alone. */
 function chooser(
-  id: string,
-  drawing: string,
   all: readonly (readonly [value: string, text: string])[],
   chosen: string,
   onChoice: (value: string) => void
 ): HTMLElement {
   const select = make(
     'select',
-    { id, ariaLabel: say(id as 'order' | 'filter') },
+    { id: 'order', ariaLabel: say('order') },
     ...all.map(([value, text]) => make('option', { value, selected: value === chosen }, text))
   )
   select.addEventListener('change', () => onChoice(select.value))
-  return make('span', { className: `by ${id}` }, icon(drawing), select, icon('down'))
+  return make('span', { className: 'by tool order' }, icon('sort'), select, icon('down'))
 }
 
-const GROUP = 'group '
-
-function valueOf(filter: Filter | undefined): string {
-  if (filter === undefined) return ''
-  return 'group' in filter ? GROUP + filter.group : filter.by
-}
-
-/** Only what some entry matches is offered. */
-function drawFilter(): void {
-  const { kept, offers } = entries
-  const chosen = valueOf(kept)
-  const names = Object.keys(FILTERS) as (keyof typeof FILTERS)[]
-  const all = [
-    ...names
-      .map(by => [by, offers[by]] as const)
-      .filter(([by, count]) => count > 0 || by === chosen)
-      .map(([by, count]) => [by, say(`filter_${by}`, { count: number(count) })] as const),
-    ...offers.groups.map(name => [GROUP + name, plainText(name)] as const)
-  ]
-  const made = [languageNow(), chosen, ...all.flat()].join('\n')
-  if (made === filterMadeFor) return
-  filterMadeFor = made
-  if (all.length === 0) return filterPlace.replaceChildren()
-  const own = chooser('filter', 'filter', [['', say('filter_none')], ...all], chosen, value => {
-    if (value === '') keep()
-    else
-      keep(
-        value.startsWith(GROUP)
-          ? { group: value.slice(GROUP.length) }
-          : { by: value as keyof typeof FILTERS }
-      )
-  })
-  own.classList.toggle('on', kept !== undefined)
-  const hadFocus = filterPlace.contains(document.activeElement)
-  filterPlace.replaceChildren(own)
-  if (hadFocus) own.querySelector('select')!.focus()
-}
-
-function keep(filter?: Filter): void {
-  entries.keep(filter)
-  show()
+function select(filter: Filter): void {
+  entries.select(filter)
   grid.toTop()
 }
 
 function drawList(isDeleted: boolean): void {
-  const { shown, total, order, query } = entriesNow()
-  if (!isDeleted) drawFilter()
+  const { shown, total, order, query, groups } = entriesNow()
+  const hasGroups = groups.length > 0 && api.user?.groups?.length !== 1
+  if (!isDeleted) drawSummary(hasGroups)
   restoreAll.hidden = shown.length === 0 || !rights.may('restorePassword')
   restoreAll.textContent = sayCount(shown.length, 'restoreOne', 'restoreAll')
   const hasHits = shown.length > 0
   main.classList.toggle('empty', total === 0 && !isDeleted)
+  grid.element.classList.toggle('no-group', !hasGroups)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
   grid.show(shown, order, isDeleted, total <= MAX_WHOLE_ROWS)
   const blank = (): HTMLElement => (total === 0 ? emptyCard(isDeleted) : noHitCard())
@@ -227,32 +214,43 @@ function drawList(isDeleted: boolean): void {
 
 function emptyCard(isDeleted: boolean): HTMLElement {
   if (isDeleted) return card('blank', 'bin', say('noDeleted'), [])
+  const { groups, email = '' } = api.user ?? {}
+  if (groups?.length === 0) {
+    const command = `admin user edit ${email} --groups ${say('groupName')}`
+    const copy = iconButton('copy', say('copy'), () => void copyText(command, copy))
+    const again = textButton('second', say('refresh'), () => void loadList(true))
+    const texts = [say('noGroupText'), make('span', {}, say('askForGroup'))]
+    const line = make('span', { className: 'command' }, make('code', {}, command), copy)
+    return card('blank', 'key', say('noGroup'), texts, line, again)
+  }
   const open = rights.isOpen ? [say('open')] : []
-  if (!rights.may('createPassword'))
-    return card('blank', 'key', say('emptyTitle'), [...open, say('emptyOnly')])
+  const title = say(groups === undefined ? 'emptyTitle' : 'emptyInGroups')
+  if (!rights.may('createPassword')) return card('blank', 'key', title, [...open, say('emptyOnly')])
   const moving = make('span', {}, say('moving'), ' ', make('code', {}, 'admin import FILE'))
   const button = Object.assign(textButton('main', say('emptyAction'), create), { id: 'create' })
-  return card('blank', 'key', say('emptyTitle'), [...open, moving], button)
+  return card('blank', 'key', title, [...open, ...(groups === undefined ? [moving] : [])], button)
 }
 
 function noHitCard(): HTMLElement {
-  const { kept, query } = entriesNow()
-  if (kept !== undefined && query === '') {
-    return card(
-      'blank',
-      'check',
-      say('noneLeft'),
-      [],
-      textButton('second', say('filter_none'), () => keep())
-    )
-  }
-  const clear = textButton('second', say('noHitAction'), () => {
+  const { filter, query } = entriesNow()
+  const isOn = isFiltered(filter)
+  const all = (text: string, className: string): HTMLElement =>
+    textButton(className, text, () => {
+      select({})
+      grid.focus()
+    })
+  if (query === '')
+    return card('blank', 'check', say('noneLeft'), [], all(say('filter_none'), 'second'))
+  const clear = textButton('link', say('noHitAction'), () => {
     bar.clearSearch()
     bar.focusSearch()
   })
-  const again = textButton('link', say('refresh'), () => void loadList(true))
-  const text = say('noHitText', { query: briefName(query) })
-  return card('blank', 'search', say('noHitTitle'), [text], clear, again)
+  const elsewhere = isOn ? entries.count({}, query) : 0
+  const named = { query: briefName(query), where: whereOf(filter) }
+  const text = say(elsewhere > 0 ? 'noHitIn' : 'noHitText', named)
+  const button = all(say('searchAll', { count: number(elsewhere) }), 'main')
+  const buttons = elsewhere > 0 ? [button, clear] : [clear]
+  return card('blank', 'search', say('noHitTitle'), [text], ...buttons)
 }
 
 function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HTMLElement {
@@ -261,7 +259,13 @@ function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HT
   })
   const [title, text] = explain(refusal)
   const sentence = make('span', {}, text)
-  const alert = card('notice', isWait(refusal) ? 'clock' : 'unlinked', title, [sentence], button)
+  const alert = card(
+    'notice',
+    isWait(refusal) ? 'clock' : 'unlinked',
+    title || say('failedTitle'),
+    [sentence],
+    button
+  )
   alert.role = 'alert'
   stopCount = countDown(isWait(refusal) ? refusal.waitSeconds : 0, left => {
     sentence.textContent = explain(refusal, left)[1]
@@ -295,14 +299,12 @@ function sort(
 ): void {
   entries.sort({ by, isReversed })
   remember('order', `${isReversed ? '-' : ''}${by}`)
-  show()
   grid.toTop()
 }
 
 function search(query: string): void {
   entries.search(query)
   deleted.search(query)
-  show()
   grid.toTop()
 }
 

@@ -2,26 +2,26 @@
  * Login, logout, the idle lock, and the end of a session. Typed text outlives the session, for the
  * same person.
  */
-import { loadList, resume, stopActs } from './acts.ts'
-import type { Answer, User } from './answers.ts'
+import { loadList, resume, stopActs, viewAddressed } from './acts.ts'
+import type { Answer, Refusal, User } from './answers.ts'
 import { announce, clearMessages, closeAll, isModal, showCount, tell } from './dialogs.ts'
 import { make, textButton } from './dom.ts'
 import { draftNow, type Draft } from './editor.ts'
-import { Form, type Outcome } from './form.ts'
+import { Form } from './form.ts'
 import { languageLink } from './help.ts'
-import { say } from './language.ts'
-import { typedSecret } from './showing.ts'
+import { explained, say } from './language.ts'
+import { typedSecret } from './secrets.ts'
 import { api, deleted, entries, page, rights, screenNow, service, show } from './state.ts'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts-es.ts'
 
 /** `email` is undefined if there is no login. */
-let kept: { readonly draft: Draft; readonly email: string | undefined } | undefined
+let held: { readonly draft: Draft; readonly email: string | undefined } | undefined
 
 export function startSession(): void {
   for (const input of INPUTS) addEventListener(input, noteInput, { passive: true, capture: true })
   document.addEventListener('visibilitychange', lookAtIdle)
   addEventListener('beforeunload', event => {
-    if (kept !== undefined || draftNow() !== undefined) event.preventDefault()
+    if (held !== undefined || draftNow() !== undefined) event.preventDefault()
   })
   // Hiding the page (another tab, a locked phone) does not end the session.
   addEventListener('pagehide', leave)
@@ -49,14 +49,14 @@ export function askForLogin(): void {
 }
 
 export function endSession(note: TextName): void {
-  keep()
+  hold()
   showLogin(note)
 }
 
 export async function logOut(note: TextName = 'loggedOut'): Promise<void> {
   // Later nobody knows whose text it is.
-  if (note === 'loggedOut') kept = undefined
-  else keep()
+  if (note === 'loggedOut') held = undefined
+  else hold()
   const leaving = api.logout()
   showLogin(note)
   const answer = await leaving
@@ -74,49 +74,81 @@ export function loginCard(note: TextName): HTMLElement {
     autocomplete: 'username'
   })
   const secret = typedSecret('secret', 'current-password')
-  const code = make('input', { id: 'code', inputMode: 'numeric', autocomplete: 'one-time-code' })
-  const button = make('button', { className: 'main wide' }, say('login'))
+  const code = make('input', {
+    id: 'code',
+    className: 'code6',
+    inputMode: 'numeric',
+    autocomplete: 'one-time-code'
+  })
+  const hint = make('p', { className: 'below' }, say('codeHint'))
+  const hasCompany = rights.hasProxyLogin
+  const button = make(
+    'button',
+    { className: `${hasCompany ? 'second' : 'main'} wide` },
+    say('login')
+  )
   const form = new Form(
     [
       { name: 'email', label: say('email'), input: email, isRequired: true },
       { name: 'password', label: say('password'), ...secret, isRequired: true },
-      { name: 'code', label: say('loginCode'), input: code }
+      { name: 'code', label: say('oneTimeCode'), input: code, below: [hint] }
     ],
     button,
-    () => logIn(() => api.login(email.value, secret.input.value, code.value.replace(/\s/g, '')))
+    async () => {
+      const typed = code.value.replace(/\s/g, '')
+      const outcome = await logIn(() => api.login(email.value, secret.input.value, typed))
+      if (outcome?.why === 'login') {
+        showCode()
+        // Nobody knows which of the three is wrong.
+        queueMicrotask(() => (/^(\d{6})?$/.test(typed) ? code : secret.input).focus())
+      }
+      return outcome
+    }
   )
+  const place = code.closest('.field')!
+  const link = textButton('link', say('hasFactor'), () => {
+    showCode()
+    code.focus()
+  })
+  link.id = 'has-factor'
+  const showCode = (): void => link.replaceWith(place)
+  place.replaceWith(link)
   form.element.append(button)
   const title = make('h2', { id: 'login-title' }, say('loginTitle'))
   const command = make('code', {}, 'admin user add EMAIL')
   const noUsers = make('p', { id: 'no-users', className: 'alert' }, say('noUsers'), ' ', command)
+  const isNews = note !== 'loginNote'
+  const said = make('p', { id: 'login-note', className: isNews ? 'lasting' : 'note' }, say(note))
   const card = make(
     'section',
     { id: 'login', className: 'login' },
     title,
-    make('p', { id: 'login-note', className: 'hint' }, say(note)),
+    ...(isNews ? [said] : []),
     ...(service.hasUsers ? [] : [noUsers]),
+    ...(hasCompany ? [...companyLogin(), make('div', { className: 'or' }, say('orPassword'))] : []),
     form.element,
-    ...(rights.hasProxyLogin ? [companyLogin()] : []),
+    ...(isNews ? [] : [said]),
     languageLink()
   )
   card.setAttribute('aria-labelledby', title.id)
   return card
 }
 
-function companyLogin(): HTMLElement {
-  const button = textButton('second wide', say('proxyLogin'), async () => {
+function companyLogin(): readonly HTMLElement[] {
+  const alert = make('p', { id: 'proxy-alert', className: 'alert', role: 'alert', hidden: true })
+  const button = textButton('main wide', say('proxyLogin'), async () => {
     button.ariaBusy = 'true'
     const outcome = await logIn(() => api.proxyLogin()).finally(() => {
       button.ariaBusy = null
     })
-    if (outcome !== undefined) tell(say('proxyRefused'))
+    alert.hidden = outcome === undefined
+    alert.textContent = outcome === undefined ? '' : explained(outcome)
   })
-  return Object.assign(button, { id: 'proxy-login' })
+  return [alert, Object.assign(button, { id: 'proxy-login' })]
 }
 
-async function logIn(ask: () => Promise<Answer<User>>): Promise<Outcome> {
+async function logIn(ask: () => Promise<Answer<User>>): Promise<Refusal | undefined> {
   const answer = await ask()
-  if (!answer.ok && answer.why === 'login') return 'badLogin'
   if (!answer.ok) return answer
   await enter(answer.value)
   return undefined
@@ -135,18 +167,18 @@ async function load(): Promise<void> {
   await loadList()
   if (screenNow().name !== 'list') return
   if (wasAsked) page.focus()
-  const { draft, email } = kept ?? {}
-  kept = undefined
-  if (draft === undefined || isModal()) return
+  const { draft, email } = held ?? {}
+  held = undefined
+  if (draft === undefined || isModal()) return viewAddressed()
   // Text typed without a login goes to the next person who logs in.
   if ((email ?? api.user?.email) === api.user?.email) resume(draft)
   else tell(say('draftDropped'))
 }
 
-function keep(): void {
+function hold(): void {
   const draft = draftNow()
   if (draft === undefined) return
-  kept = { draft, email: api.user?.email }
+  held = { draft, email: api.user?.email }
 }
 
 function showLogin(note: TextName): void {
@@ -169,7 +201,7 @@ function forget(): void {
 
 /** If the browser goes back to the kept page, it asks for a login. */
 function leave(): void {
-  kept = undefined
+  held = undefined
   void api.logout()
   forget()
   show(rights.isOpen ? { name: 'loading' } : { name: 'login', note: 'loginNote' })
@@ -226,7 +258,7 @@ function lock(): void {
   stopIdle()
   if (api.user !== undefined) return void logOut('idleOut')
   if (screenNow().name !== 'list' && screenNow().name !== 'deleted') return
-  keep()
+  hold()
   forget()
   show({ name: 'locked' })
   page.focus()

@@ -1,11 +1,8 @@
-/**
- * What the page knows and shows, forgotten when a session ends. After each change `show` must be
- * called.
- */
+/** What the page knows and shows, forgotten when a session ends. Each change is drawn at once. */
 import { Rights, type Refusal } from './answers.ts'
 import { Api } from './api.ts'
 import { Entries, type Filter } from './entries.ts'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts-es.ts'
 
 export type Screen =
   | { readonly name: 'loading' }
@@ -17,8 +14,8 @@ export type Screen =
 
 export const api: Api = new Api()
 export const rights: Rights = new Rights()
-export const entries: Entries = new Entries()
-export const deleted: Entries = new Entries()
+export const entries: Entries = new Entries(redraw)
+export const deleted: Entries = new Entries(redraw)
 /** Without users nobody can log in. */
 export const service = { hasUsers: true }
 
@@ -35,8 +32,8 @@ interface Page {
   toTop(): void
   clearSearch(isForGood?: boolean): void
   setLoading(isLoading: boolean): void
-  /** Shows the entries that match alone. */
-  keep(filter?: Filter): void
+  /** Shows the entries that match alone; an empty filter, all. */
+  select(filter: Filter): void
 }
 
 /** What `screen.ts` shows: set at the start, since an import would be circular. */
@@ -58,8 +55,11 @@ export function isAtList(): boolean {
   return current.name === 'list' || current.name === 'deleted'
 }
 
-/** Without a screen, draws the shown screen again. */
-export function show(screen: Screen = current): void {
+export function show(screen: Screen): void {
   current = screen
   page.draw()
+}
+
+function redraw(): void {
+  if (isAtList()) page.draw()
 }

@@ -1,13 +1,31 @@
-/** The dialog that shows an entry; secrets are requested only when they are shown. */
-import { codeOf } from './code.ts'
-import type { Listed, Operation, Stored } from './answers.ts'
-import { openDialog } from './dialogs.ts'
-import { iconButton, make, textButton } from './dom.ts'
-import { age, moment, say } from './language.ts'
+/**
+ * The dialog that shows an entry, its history, and who knows its password. Secrets are requested only when
+ * they are shown.
+ */
+import type {
+  Answer,
+  Change,
+  Code,
+  EntryFields,
+  Knower,
+  Listed,
+  Operation,
+  Stored
+} from './answers.ts'
+import { openable, openDialog, sayWhy } from './dialogs.ts'
+import { iconButton, make, remember, textButton } from './dom.ts'
+import { age, dateOf, moment, number, say, sayCount, when } from './language.ts'
 import { hostIn, plainText, shortened, webAddress } from './plain.ts'
-import { createSecret, linkTo, longText, nameOf, tileOf, type Act, type Secret } from './showing.ts'
-import { rights } from './state.ts'
-import { historyOf, knowersOf } from './versions.ts'
+import { linkTo, longText, nameOf, tileOf, type Act } from './rows.ts'
+import {
+  copySecret,
+  createCode,
+  createSecret,
+  isSecret,
+  type Secret,
+  type SecretName
+} from './secrets.ts'
+import { api, rights } from './state.ts'
 
 /** A longer name is also shown whole below the title. */
 const TITLE_LENGTH = 60
@@ -17,6 +35,7 @@ interface ViewerActs {
   copyText(text: string, button: HTMLElement): void
   /** Undefined if it may not be shown. */
   read(entry: Listed): Promise<Stored | undefined>
+  code(entry: Listed): Promise<Answer<Code>>
 }
 
 interface Viewed {
@@ -55,6 +74,7 @@ export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs)
     content: [content],
     onClose: () => {
       viewed = undefined
+      remember('entry')
     },
     foot:
       entry.deleted !== undefined
@@ -64,6 +84,8 @@ export function openViewer(entry: Listed, isRevealed: boolean, acts: ViewerActs)
             ...button('edit', 'main', 'updatePassword')
           ]
   })
+  // The address opens it again.
+  remember('entry', String(entry.id))
   const password = fill(own)
   if (isRevealed) void password.show()
   const first =
@@ -83,7 +105,7 @@ export function renewViewer(entry: Listed): void {
 
 function fill(own: Viewed): Secret {
   const { acts, entry } = own
-  const { id, sistema, usuario, url, grupo, hasNotes, hasCode, exposed = 0, deleted } = entry
+  const { sistema, usuario, url, grupo, hasNotes, hasCode, deleted } = entry
   const read = async (name: 'password' | 'notas'): Promise<string | undefined> =>
     (await acts.read(own.entry))?.fields[name]
   const copyOf = (
@@ -95,36 +117,50 @@ function fill(own: Viewed): Secret {
     button.dataset['act'] = act
     return button
   }
-  const password = createSecret({ read: () => read('password') })
-  const notes = createSecret({ isNotes: true, read: () => read('notas') })
+  const password = createSecret('password', () => read('password'))
+  const notes = createSecret('notas', () => read('notas'))
   const copyUser = copyOf('copyUser', say('copyUser'), button => acts.copyText(usuario, button))
   const copyUrl = copyOf('copyUrl', say('copyUrl'), button => acts.copyText(url, button))
-  const copy = copyOf('copy', say('copyThis'), button => acts.act('copy', own.entry, button))
-  const copyNotes = copyOf('copyNotes', say('copyNotes'), button =>
-    acts.act('copyNotes', own.entry, button)
-  )
-  const copyCode = copyOf('copyCode', say('copyCode'), button =>
-    acts.act('copyCode', own.entry, button)
-  )
+  const copyBy = (
+    act: 'copy' | 'copyNotes' | 'copyCode',
+    label: 'copyThis' | 'copyNotes' | 'copyCode'
+  ) => copyOf(act, say(label), button => acts.act(act, own.entry, button))
+  password.button.dataset['act'] = 'reveal'
   const code =
-    hasCode && deleted === undefined && rights.may('oneTimeCode') ? codeOf(id) : undefined
+    hasCode && deleted === undefined && rights.may('oneTimeCode')
+      ? createCode(() => acts.code(own.entry))
+      : undefined
   const isWhole = webAddress(sistema) === undefined && sistema.length <= TITLE_LENGTH
   const maySee = rights.may('getPassword')
   const rows = [
     !isWhole && rowOf('view-system', say('sistema'), longText(sistema), [linkTo(sistema)]),
     rowOf('view-user', say('usuario'), longText(usuario), [copyUser]),
-    maySee && rowOf('view-password', say('password'), password.text, [password.button, copy]),
+    maySee &&
+      rowOf('view-password', say('password'), password.text, [
+        password.button,
+        copyBy('copy', 'copyThis')
+      ]),
     code !== undefined &&
-      rowOf('view-code', say('oneTimeCode'), code.text, [code.button, copyCode]),
+      rowOf('view-code', say('oneTimeCode'), code.text, [
+        code.button,
+        copyBy('copyCode', 'copyCode')
+      ]),
     url !== '' && rowOf('view-url', say('url'), nameOf(url), [linkTo(url), copyUrl]),
-    maySee && hasNotes && rowOf('view-notes', say('notas'), notes.text, [notes.button, copyNotes]),
+    maySee &&
+      hasNotes &&
+      rowOf('view-notes', say('notas'), notes.text, [
+        notes.button,
+        copyBy('copyNotes', 'copyNotes')
+      ]),
     grupo !== '' && rowOf('view-group', say('grupo'), longText(grupo), [])
   ].filter(row => row !== false)
   own.content.replaceChildren(
     make('dl', { className: 'facts' }, ...rows),
     ...sinceOf(entry),
-    ...(rights.may('whoKnows') && deleted === undefined ? [knowersOf(id, exposed > 0)] : []),
-    ...(rights.may('historyPassword') ? [historyOf(id)] : [])
+    ...(rights.may('whoKnows') && deleted === undefined
+      ? [knowersOf(entry, button => acts.act('change', own.entry, button))]
+      : []),
+    ...(rights.may('historyPassword') ? [historyOf(entry.id)] : [])
   )
   return password
 }
@@ -154,4 +190,133 @@ function rowOf(
     make('dd', { className: 'value' }, value),
     make('dd', {}, ...own)
   )
+}
+
+/** Who changed what and when. A former secret is asked for one at a time. */
+function historyOf(id: number): HTMLElement {
+  return openable(
+    'history',
+    'history',
+    () => api.history(id),
+    changes => [
+      make('ol', {}, ...changes.map((change, i) => itemOf(id, change, changes.slice(i + 1))))
+    ]
+  )
+}
+
+function itemOf(id: number, change: Change, earlier: readonly Change[]): HTMLElement {
+  const facts = [plainText(change.by ?? ''), change.change === 'updated' ? '' : change.change]
+  const said = [facts[0]!, facts[1] === '' ? '' : say(`history_${change.change}`)]
+  const head = make(
+    'p',
+    { title: moment(change.time) },
+    make('b', {}, when(change.time)),
+    ...said.filter(text => text !== '').map(text => ` · ${text}`)
+  )
+  const names = change.change === 'updated' ? (change.fields ?? []) : []
+  return make('li', {}, head, ...names.map(name => replacedBy(id, change, name, earlier)))
+}
+
+/** What a change has replaced: an open value and the new one, or a secret to ask for. */
+function replacedBy(
+  id: number,
+  { time, values }: Change,
+  name: keyof EntryFields | 'otp',
+  earlier: readonly Change[]
+): HTMLElement {
+  const label = make('span', {}, say(name === 'otp' ? 'oneTimeCode' : name))
+  const line = (...content: readonly (HTMLElement | string)[]): HTMLElement =>
+    make('div', { className: 'was' }, label, ...content)
+  if (name === 'otp') return line(make('span', { className: 'value' }, say('keyChanged')))
+  // Behind what was out of sight nothing is known.
+  const last = earlier.find(({ fields, change }) => change === 'unseen' || fields?.includes(name))
+  const known = last?.change === 'unseen' ? undefined : last
+  if (isSecret(name)) {
+    if (known === undefined || !rights.may(name === 'notas' ? 'formerNotes' : 'formerPassword'))
+      return line()
+    return line(...formerOf(id, known.version, name, time))
+  }
+  const shown = (text = ''): HTMLElement =>
+    text === '' ? make('span', { className: 'none' }, say('nothing')) : longText(text)
+  if (values === undefined) return line()
+  const before =
+    last !== undefined && known?.values === undefined
+      ? []
+      : [make('del', {}, shown(known?.values?.[name])), ' → ']
+  return line(make('span', { className: 'value' }, ...before, shown(values[name])))
+}
+
+function formerOf(
+  id: number,
+  version: number,
+  name: SecretName,
+  time: string
+): readonly HTMLElement[] {
+  const read = async (): Promise<string | undefined> => {
+    const answer = await api.former(name, id, version)
+    return answer.ok ? answer.value : sayWhy(answer)
+  }
+  const { text, button } = createSecret(name, read)
+  const label = (act: 'show' | 'copy'): string =>
+    say(`${act}_former_${name}`, { time: when(time, true) })
+  const copyIt = iconButton('copy', label('copy'), () => void copySecret(read(), copyIt))
+  button.ariaLabel = button.title = label('show')
+  return [
+    make('span', { className: 'value' }, make('small', {}, say('before')), text),
+    make('span', {}, button, copyIt)
+  ]
+}
+
+/** It tells no secret. `change` is for who may change the password. */
+function knowersOf(
+  { id, exposed = 0 }: Listed,
+  change: (button: HTMLElement) => void
+): HTMLElement {
+  const element = openable(
+    'knowers',
+    'knownBy',
+    () => api.whoKnows(id),
+    ({ knows, unrecordedBefore }, count) => {
+      count.textContent = number(knows.length)
+      const nameOf = ({ user, operator }: Knower): string =>
+        user?.name || user?.email || (operator ?? say('hostKnows'))
+      const all = [...knows].sort(
+        (a, b) =>
+          Number(b.removed === true) - Number(a.removed === true) ||
+          nameOf(a).localeCompare(nameOf(b))
+      )
+      const gone = all.filter(({ removed }) => removed === true).length
+      return [
+        ...(gone > 0 ? [adviceOn(gone, change)] : []),
+        ...(all.length === 0 ? [make('p', {}, say('knownByNobody'))] : []),
+        make('ul', { className: 'people' }, ...all.map(one => knowerOf(one, nameOf(one)))),
+        ...(unrecordedBefore === undefined ? [] : [unrecorded(unrecordedBefore)])
+      ]
+    }
+  )
+  element.open = exposed > 0
+  return element
+}
+
+function adviceOn(gone: number, change: (button: HTMLElement) => void): HTMLElement {
+  const button = textButton('link', say('changeIt'), () => change(button))
+  return make(
+    'p',
+    { className: 'advice' },
+    make('span', {}, `${sayCount(gone, 'exposedOne', 'exposedMany')}.`),
+    ...(rights.may('updatePassword') ? [button] : [])
+  )
+}
+
+function unrecorded(time: string): HTMLElement {
+  return make('p', { className: 'note' }, say('unrecorded', { date: dateOf(time) }))
+}
+
+function knowerOf({ user, operator, how, removed }: Knower, name: string): HTMLElement {
+  const you = user?.email === api.user?.email && user !== undefined ? ` ${say('you')}` : ''
+  const gone = removed === true ? [make('span', { className: 'gone' }, say('noAccess'))] : []
+  const below = operator === undefined ? (user?.email ?? '') : say('onServer')
+  const who = make('span', {}, make('bdi', {}, plainText(name)), you, ...gone)
+  if (below !== '' && below !== name) who.append(make('small', {}, plainText(below)))
+  return make('li', {}, who, make('small', {}, say(how === 'equal' ? 'knows_equal' : 'knows_read')))
 }

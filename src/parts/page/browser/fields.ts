@@ -1,30 +1,20 @@
 /**
- * The password in the editor. A typed password is a masked text area: browsers do not offer to
- * store it. The generator writes into the field at once; its options stand below.
+ * The fields of the editor that are more than a text. A typed password is a masked text area: browsers do
+ * not offer to store it. The generator writes into the field at once; its options stand below.
  */
 import { tell } from './dialogs.ts'
-import { grow, iconButton, make, recall, remember, setIcon, textButton } from './dom.ts'
+import { grow, iconButton, make, recall, remember, textButton } from './dom.ts'
 import type { Field } from './form.ts'
-import { bitsOf, characters, CLASSES, passphrase, type Class, type Random } from './generator.ts'
+import { bitsOf, characters, type Class, CLASSES, passphrase, type Random } from './generator.ts'
 import { languageNow, say, sayCount } from './language.ts'
 import { linesIn } from './plain.ts'
-import { createSecret, hideLater } from './showing.ts'
+import { createSecret, eyeOf } from './secrets.ts'
 import { api } from './state.ts'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts-es.ts'
 
 const MIN_LENGTH = 12
-/** Usual substitutes for letters. */
-const ALIKE: { readonly [character: string]: string } = {
-  '@': 'a',
-  '4': 'a',
-  '0': 'o',
-  '1': 'i',
-  '!': 'i',
-  '3': 'e',
-  '$': 's',
-  '5': 's',
-  '7': 't'
-}
+/** Usual substitutes for letters, each with its letter. */
+const ALIKE = new Map(['@a', '4a', '0o', '1i', '!i', '3e', '$s', '5s', '7t'].map(pair => [pair[0]!, pair[1]!]))
 
 const BY_FINGER = matchMedia('(pointer: coarse)')
 
@@ -44,10 +34,8 @@ export function storedLine(
     id: `change-${name}`,
     ariaLabel: say(name === 'notas' ? 'changeNotes' : 'changeThis')
   })
-  const secret = createSecret(
-    { isNotes: name === 'notas', read: read ?? (async () => undefined) },
-    textButton('link', say('reveal'))
-  )
+  const show = textButton('link', say('reveal'))
+  const secret = createSecret(name, read ?? (async () => undefined), show)
   Object.assign(secret.button, { id: `show-${name}`, hidden: read === undefined })
   return make(
     'div',
@@ -75,10 +63,10 @@ export class PasswordField {
   readonly #place = make('div')
   #generated: Generated | undefined
   #generator: Generator | undefined
-  #hiding: ReturnType<typeof setTimeout> | undefined
+  readonly #look = eyeOf(this.#input, this.#peek, ['reveal', 'hide'], () => this.#show(false))
 
-  /** `onKeep` puts the line of the stored password back; undefined for a new entry. */
-  constructor(onKeep: (() => void) | undefined) {
+  /** `onBack` puts the line of the stored password back; undefined for a new entry. */
+  constructor(onBack: (() => void) | undefined) {
     this.#peek.id = 'peek'
     this.#dice.id = 'generate'
     this.#dice.addEventListener('click', ({ detail }) => {
@@ -88,23 +76,23 @@ export class PasswordField {
       if (detail > 0 && !BY_FINGER.matches) this.#input.focus()
     })
     this.#show(false)
-    const keep = textButton('link', say('keepOld'), () => {
+    const back = textButton('link', say('keepOld'), () => {
       this.set('')
       this.#show(false)
-      onKeep?.()
+      onBack?.()
     })
-    Object.assign(keep, { id: 'keep-old', hidden: onKeep === undefined })
+    back.id = 'keep-old'
     this.field = {
       name: 'password',
       label: say('password'),
       input: this.#input,
       isRequired: true,
       beside: [this.#peek, this.#dice],
-      below: [this.#note, this.#place, keep]
+      ...(onBack !== undefined && { aside: back }),
+      below: [this.#note, this.#place]
     }
     this.#input.addEventListener('input', () => this.#typed())
     this.#input.addEventListener('keydown', event => this.#key(event))
-    this.#input.addEventListener('hide', () => this.#show(false))
   }
 
   /** Undefined while the stored password is kept. */
@@ -112,9 +100,10 @@ export class PasswordField {
     return this.#input.isConnected ? this.#input.value : undefined
   }
 
+  /** As if it were typed: the form takes back what it has said of the field. */
   set(text: string): void {
     this.#input.value = text
-    this.#typed()
+    this.#input.dispatchEvent(new Event('input', { bubbles: true }))
   }
 
   focus(): void {
@@ -122,12 +111,9 @@ export class PasswordField {
   }
 
   #show(isShown: boolean): void {
-    clearTimeout(this.#hiding)
-    if (isShown) this.#hiding = hideLater(this.#input)
+    this.#look(isShown)
     this.#input.classList.toggle('masked', !isShown)
     this.#peek.ariaPressed = String(isShown)
-    this.#peek.ariaLabel = this.#peek.title = say(isShown ? 'hide' : 'reveal')
-    setIcon(this.#peek, isShown ? 'hide' : 'eye')
   }
 
   #generate(): void {
@@ -177,7 +163,10 @@ export class PasswordField {
     else if (text !== '' && text.length < MIN_LENGTH)
       notes.push(say('short', { count: MIN_LENGTH }))
     else if (text !== '' && (await isCommon(text))) notes.push(say('common'))
-    if (this.#input.value === text) this.#note.textContent = notes.join(' · ')
+    if (this.#input.value !== text) return
+    this.#note.textContent = notes.join(' · ')
+    const bits = this.#generated?.password === text ? this.#generated.bits : undefined
+    this.#note.dataset['strength'] = bits === undefined ? '' : strengthOf(bits)
   }
 }
 
@@ -192,7 +181,7 @@ async function isCommon(text: string): Promise<boolean> {
     .normalize('NFD')
     .replace(/\p{M}+/gu, '')
   const bare = plain.replace(/^[^a-z]+|[^a-z]+$/g, '')
-  const lettersOf = (word: string): string => [...word].map(one => ALIKE[one] ?? one).join('')
+  const lettersOf = (word: string): string => [...word].map(one => ALIKE.get(one) ?? one).join('')
   return [plain, bare, lettersOf(plain).replace(/[^a-z]+/g, ''), lettersOf(bare)].some(one =>
     words.has(one)
   )
@@ -342,4 +331,80 @@ function checkedIn(group: HTMLElement): readonly string[] {
 
 function check(group: HTMLElement, values: readonly string[]): void {
   for (const input of inputsIn(group)) input.checked = values.includes(input.value)
+}
+
+/** The key is set, replaced or removed, and never shown again. */
+export class CodeField {
+  readonly field: Field
+  readonly #input = make('input', {
+    id: 'otp',
+    className: 'code masked',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: false,
+    dir: 'ltr',
+    placeholder: 'otpauth://totp/…'
+  })
+  readonly #line = make('div', { className: 'field' })
+  #state: 'kept' | 'typed' | 'removed' = 'typed'
+  #place: Element | null = null
+
+  constructor(isSet: boolean) {
+    const back = this.#button('keep-typed', 'keepCode', () => this.putAway())
+    back.hidden = !isSet
+    this.field = { name: 'otp', label: say('oneTimeKey'), input: this.#input, below: [back] }
+  }
+
+  /** Undefined without a change; empty if it is removed. */
+  get typed(): string | undefined {
+    if (this.#state === 'removed') return ''
+    return this.#state === 'typed' && this.#input.value !== '' ? this.#input.value : undefined
+  }
+
+  set(text: string): void {
+    this.#input.value = text
+  }
+
+  /** A line in place of the field. */
+  putAway(): void {
+    this.#input.value = ''
+    const replace = this.#button('replace-code', 'replace', () => this.#replace())
+    this.#show('kept', say('codeIsSet'), [
+      replace,
+      this.#button('remove-code', 'removeCode', () => this.#remove())
+    ])
+  }
+
+  #remove(): void {
+    this.#show('removed', say('codeRemoved'), [
+      this.#button('keep-code', 'keepCode', () => this.putAway())
+    ])
+  }
+
+  #replace(): void {
+    this.#state = 'typed'
+    if (this.#place !== null) this.#line.replaceWith(this.#place)
+    this.#input.focus()
+  }
+
+  #button(
+    id: string,
+    text: 'replace' | 'removeCode' | 'keepCode',
+    onclick: () => void
+  ): HTMLElement {
+    return Object.assign(textButton('link', say(text), onclick), { id })
+  }
+
+  #show(state: 'kept' | 'removed', text: string, buttons: readonly HTMLElement[]): void {
+    this.#state = state
+    this.#place ??= this.#input.closest('.field')
+    const hadFocus =
+      this.#line.contains(document.activeElement) || this.#place?.contains(document.activeElement)
+    this.#line.replaceChildren(
+      make('span', { className: 'label' }, say('oneTimeCode')),
+      make('div', { className: 'stored' }, make('span', { className: 'secret' }, text), ...buttons)
+    )
+    this.#place?.replaceWith(this.#line)
+    if (hadFocus === true) buttons[0]?.focus()
+  }
 }

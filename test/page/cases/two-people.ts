@@ -22,8 +22,8 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   assert.equal(service.store.state.entries.get(2)?.usuario, 'eva', 'nothing is overwritten')
   assert.equal(await focus(browser), 'button: Seguir editando')
   const shown = await textOf(browser, '#conflict')
-  assert.match(shown, /Otra persona ha guardado antes[^]*ha cambiado desde que la abriste[^]*: editada/)
-  assert.match(shown, joined(/Igual en las dos\s+Banco Central[^]*Lo tuyo\s+mine\s+/,
+  assert.match(shown, /Otra persona ha guardado antes[^]*ha cambiado desde que la abriste[^]*· editada/)
+  assert.match(shown, joined(/Lo tuyo\s+mine\s+/,
     /Lo guardado ahora\s+eva[^]*Cambiado por la otra persona\s+•/))
   assert.doesNotMatch(shown, /of Eva|v7#Kq/, 'passwords are hidden')
   await browser.click('#conflict dd:last-child .icon')
@@ -103,7 +103,7 @@ inBrowser('what was typed is not lost when the other person has deleted the entr
   await browser.fill('#usuario', 'mine')
   await browser.press(KEYS.enter)
   await browser.until(isAsked)
-  assert.match(await textOf(browser, '#conflict'), /se eliminó después de que la abrieras[^]*mine/)
+  assert.match(await textOf(browser, '#conflict'), /ya no existe o ya no está en tus grupos[^]*mine/)
   assert.ok(!(await systems(browser)).includes('Correo'))
   await browser.click('#take-mine')
   await browser.until(isDone)
