@@ -94,7 +94,7 @@ export async function pass(browser: Browser, ms: number): Promise<void> {
 export async function logIn(browser: Browser, email: string = ANA, password: string = PASSWORD): Promise<void> {
   await browser.fill('#email', email)
   await browser.fill('#secret', password)
-  await browser.click('#login .main')
+  await browser.click('#login form > .wide')
   await browser.until("return document.getElementById('login') === null && document.getElementById('loading') === null")
 }
 

@@ -11,13 +11,13 @@ inBrowser('the order of the Tab key, each stop with a name and a role', EVERYWHE
   const { browser } = await openService(t)
   const stops: string[] = []
   await browser.run("document.getElementById('query').focus()")
-  for (let i = 0; i < 8; i++) {
+  for (let i = 0; i < 9; i++) {
     await browser.press(KEYS.tab)
     stops.push(await focus(browser))
   }
   assert.deepEqual(stops, [
-    'button: Eliminadas', 'button: Menú', 'button: Nueva', 'button: Actualizar', 'button: Sistema', 'button: Usuario',
-    'button: Cambiada', 'rowheader: Ágora'
+    'button: Eliminadas', 'button: Menú', 'button: Nueva', 'button: Filtrar', 'button: Actualizar', 'button: Sistema',
+    'button: Usuario', 'button: Cambiada', 'rowheader: Ágora'
   ])
 })
 
@@ -105,7 +105,7 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   await keepCopies(browser)
   await browser.run('document.activeElement.blur()')
   await browser.press('/')
-  assert.equal(await focus(browser), 'searchbox: Buscar por sistema, usuario o dirección')
+  assert.equal(await focus(browser), 'searchbox: Buscar por sistema, usuario, dirección o grupo')
   await browser.press('n')
   assert.equal(await valueOf(browser, 'query'), 'n', 'in a field, a letter is a letter')
   await browser.press(KEYS.escape)
@@ -149,7 +149,7 @@ inBrowser('keys work in the viewer and on the focused row: copy, edit, delete, u
   await until(() => service.store.state.entries.get(5)?.status === 1)
   await browser.until("return document.activeElement.querySelector('bdi')?.textContent === 'GitHub'")
   await browser.press(KEYS.control, 'k')
-  assert.equal(await focus(browser), 'searchbox: Buscar por sistema, usuario o dirección')
+  assert.equal(await focus(browser), 'searchbox: Buscar por sistema, usuario, dirección o grupo')
 })
 
 inBrowser('each control has a name that contains its visible label', CHROMIUM, async t => {

@@ -200,10 +200,11 @@ async function settle(base: Base, fields: Sent, close: () => void): Promise<Outc
     const fresh = await api.tag(id)
     return fresh.ok ? update({ ...base, tag: fresh.value }, fields, close) : fresh
   }
-  const whole = { ...openOf(entry), ...secrets, ...fields }
-  return whole.password === undefined && restored !== undefined
-    ? restored
-    : create({ ...whole, password: whole.password ?? '' }, base.session, close)
+  // Whoever makes it anew asks for what was there.
+  const old = await api.get(id)
+  if (!old.ok && fields.password === undefined) return old
+  const known = old.ok ? old.value.fields : { ...openOf(entry), ...secrets }
+  return create({ ...known, ...fields }, base.session, close)
 }
 
 /** `back` goes on editing, and loses nothing. */
