@@ -87,17 +87,7 @@ export function pageRoutes(
     new Asset(bytes, { type: TYPES[extname(name)]!, cache }, HEADERS)
   try {
     const page = String(read('page.html'))
-    const names = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
-    // One style sheet of all; the page's own comes first.
-    const isStyle = (name: string): boolean => name.endsWith('.css')
-    const styles = ['page.css', ...names.filter(name => isStyle(name) && name !== 'page.css')]
-    const others = [
-      ...names
-        .filter(name => !isStyle(name))
-        .map(name => [name, squeezed(name, read(name))] as const),
-      ['style.css', squeezed('style.css', Buffer.concat(styles.map(read)))] as const,
-      ['common.txt', Buffer.from(COMMONEST)] as const
-    ].sort(([one], [other]) => (one < other ? -1 : 1))
+    const others = servedFiles(files.list(folder), read)
     const hash = createHash('sha256')
     for (const [name, bytes] of others) hash.update(`${name} ${bytes.length} `).update(bytes)
     const place = `web/${hash.digest('hex').slice(0, 16)}/`
@@ -133,6 +123,22 @@ export function pageRoutes(
   } catch (error) {
     throw unusable(`${folder}: ${systemCode(error)}`, error)
   }
+}
+
+/** All but the page itself, in their order; one style sheet of all, in which the page's own comes first. */
+function servedFiles(
+  inFolder: readonly string[],
+  read: (name: string) => Buffer
+): readonly (readonly [name: string, bytes: Buffer])[] {
+  const names = inFolder.filter(name => extname(name) in TYPES && name !== 'page.html')
+  const isStyle = (name: string): boolean => name.endsWith('.css')
+  const styles = ['page.css', ...names.filter(name => isStyle(name) && name !== 'page.css')]
+  const own = names.filter(name => !isStyle(name)).map(name => [name, read(name)] as const)
+  const all = [...own, ['style.css', Buffer.concat(styles.map(read))] as const]
+  return [
+    ...all.map(([name, bytes]) => [name, squeezed(name, bytes)] as const),
+    ['common.txt', Buffer.from(COMMONEST)] as const
+  ].sort(([one], [other]) => (one < other ? -1 : 1))
 }
 
 /** Without layout, and style sheets without comments; no script has a text of several lines. */

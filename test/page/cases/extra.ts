@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { ANA, PASSWORD, tokenOf } from '../../support/accounts.ts'
 import { deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
-  CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, logInElsewhere, openProtected, openService, remove,
+  CHROMIUM, documentOf, edit, EVERYWHERE, focus, inBrowser, keepCopies, logIn, logInElsewhere, openProtected,
+  openService, remove,
   rowOf, systems,
   textOf, told, until, view
 } from '../../support/page.ts'
@@ -43,15 +44,18 @@ inBrowser('what was deleted is found there, and undone there', CHROMIUM, async t
   assert.equal(service.store.state.entries.get(1)?.status, 1)
 })
 
-inBrowser('the history says who changed what, when, from what to what; a former secret is asked for', CHROMIUM, async t => {
+inBrowser('the history says who changed what, when, from what to what; secrets are asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
   await updateEntry(service.store, 1, { password: 'the newer one', usuario: 'ana' }, null)
   await view(browser, 'Correo')
   await browser.click('#history summary')
   await browser.find('#history li .was')
   const text = await textOf(browser, '#history')
-  assert.match(text, /Hoy \d+:\d\d\s+Usuario[^]*Contraseña[^]*Hoy \d+:\d\d · creada\s*$/)
+  assert.match(text, /Hoy \d+:\d\d\s[^]*Usuario\s+ana@example\.org\s+→\s+ana\s[^]*Hoy \d+:\d\d · creada\s*$/)
+  assert.match(text, /Contraseña\s+antes\s+•{8}/)
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo|the newer one/)
+  await browser.click('#history .was .icon')
+  await browser.until("return document.querySelector('#history .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
 })
 
 inBrowser('deleted entries say when and who, are opened one by one, and restored together', CHROMIUM, async t => {

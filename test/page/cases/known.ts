@@ -23,11 +23,13 @@ async function readAndLeave(started: Started, ...ids: readonly number[]): Promis
 }
 
 const knowersIn = (browser: Browser): Promise<string[]> =>
-  browser.run("return [...document.querySelectorAll('#knowers li')].map(one => one.innerText.replace(/\\s+/g, ' ').trim())")
+  browser.run("return [...document.querySelectorAll('#knowers li')].map(one => " +
+    "one.innerText.replace(/\\s+/g, ' ').trim())")
 
 const filters = (browser: Browser): Promise<string[]> =>
   browser.run(`document.getElementById('filter').click()
-    const texts = [...document.querySelectorAll('#choices .item')].map(one => one.innerText.replace(/\\s+/g, ' ').trim())
+    const items = [...document.querySelectorAll('#choices .item')]
+    const texts = items.map(one => one.innerText.replace(/\\s+/g, ' ').trim())
     document.getElementById('choices').hidePopover()
     return texts`)
 

@@ -105,7 +105,9 @@ function sessions(): HTMLElement {
     const act = current
       ? make('span', { className: 'here' }, say('thisSession'))
       : textButton('link', say(isPage ? 'endSession' : 'endProgram'), () =>
-          isPage ? void end(id, say('sessionsEnded', { count: 1 })) : void endProgram(id, filled.name)
+          isPage
+            ? void end(id, say('sessionsEnded', { count: 1 }))
+            : void endProgram(id, filled.name)
         )
     if (!current) act.ariaLabel = say(isPage ? 'endSessionOf' : 'endProgramOf', filled)
     const what = make('span', { title: moment(issued) })

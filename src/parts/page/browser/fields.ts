@@ -14,7 +14,9 @@ import type { TextName } from './texts-es.ts'
 
 const MIN_LENGTH = 12
 /** Usual substitutes for letters, each with its letter. */
-const ALIKE = new Map(['@a', '4a', '0o', '1i', '!i', '3e', '$s', '5s', '7t'].map(pair => [pair[0]!, pair[1]!]))
+const ALIKE = new Map(
+  ['@a', '4a', '0o', '1i', '!i', '3e', '$s', '5s', '7t'].map(pair => [pair[0]!, pair[1]!])
+)
 
 const BY_FINGER = matchMedia('(pointer: coarse)')
 

@@ -65,7 +65,7 @@ export async function logOut(note: TextName = 'loggedOut'): Promise<void> {
   if (!isOut && screenNow().name === 'login') show({ name: 'login', note: 'notRevoked' })
 }
 
-export function loginCard(note: TextName): HTMLElement {
+function loginForm(className: string): HTMLElement {
   const email = make('input', {
     id: 'email',
     inputMode: 'email',
@@ -81,12 +81,7 @@ export function loginCard(note: TextName): HTMLElement {
     autocomplete: 'one-time-code'
   })
   const hint = make('p', { className: 'below' }, say('codeHint'))
-  const hasCompany = rights.hasProxyLogin
-  const button = make(
-    'button',
-    { className: `${hasCompany ? 'second' : 'main'} wide` },
-    say('login')
-  )
+  const button = make('button', { className: `${className} wide` }, say('login'))
   const form = new Form(
     [
       { name: 'email', label: say('email'), input: email, isRequired: true },
@@ -114,6 +109,11 @@ export function loginCard(note: TextName): HTMLElement {
   const showCode = (): void => link.replaceWith(place)
   place.replaceWith(link)
   form.element.append(button)
+  return form.element
+}
+
+export function loginCard(note: TextName): HTMLElement {
+  const hasCompany = rights.hasProxyLogin
   const title = make('h2', { id: 'login-title' }, say('loginTitle'))
   const command = make('code', {}, 'admin user add EMAIL')
   const noUsers = make('p', { id: 'no-users', className: 'alert' }, say('noUsers'), ' ', command)
@@ -126,7 +126,7 @@ export function loginCard(note: TextName): HTMLElement {
     ...(isNews ? [said] : []),
     ...(service.hasUsers ? [] : [noUsers]),
     ...(hasCompany ? [...companyLogin(), make('div', { className: 'or' }, say('orPassword'))] : []),
-    form.element,
+    loginForm(hasCompany ? 'second' : 'main'),
     ...(isNews ? [] : [said]),
     languageLink()
   )

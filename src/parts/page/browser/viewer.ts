@@ -26,6 +26,7 @@ import {
   type SecretName
 } from './secrets.ts'
 import { api, rights } from './state.ts'
+import type { TextName } from './texts-es.ts'
 
 /** A longer name is also shown whole below the title. */
 const TITLE_LENGTH = 60
@@ -103,28 +104,29 @@ export function renewViewer(entry: Listed): void {
   if (isOther) fill(viewed)
 }
 
+function copyOf(
+  act: 'copy' | 'copyNotes' | 'copyCode' | 'copyUser' | 'copyUrl',
+  label: TextName,
+  copy: (button: HTMLElement) => void
+): HTMLElement {
+  const button = iconButton('copy', say(label), () => copy(button))
+  button.dataset['act'] = act
+  return button
+}
+
 function fill(own: Viewed): Secret {
   const { acts, entry } = own
   const { sistema, usuario, url, grupo, hasNotes, hasCode, deleted } = entry
   const read = async (name: 'password' | 'notas'): Promise<string | undefined> =>
     (await acts.read(own.entry))?.fields[name]
-  const copyOf = (
-    act: 'copy' | 'copyNotes' | 'copyCode' | 'copyUser' | 'copyUrl',
-    label: string,
-    copy: (button: HTMLElement) => void
-  ) => {
-    const button = iconButton('copy', label, () => copy(button))
-    button.dataset['act'] = act
-    return button
-  }
   const password = createSecret('password', () => read('password'))
   const notes = createSecret('notas', () => read('notas'))
-  const copyUser = copyOf('copyUser', say('copyUser'), button => acts.copyText(usuario, button))
-  const copyUrl = copyOf('copyUrl', say('copyUrl'), button => acts.copyText(url, button))
+  const copyUser = copyOf('copyUser', 'copyUser', button => acts.copyText(usuario, button))
+  const copyUrl = copyOf('copyUrl', 'copyUrl', button => acts.copyText(url, button))
   const copyBy = (
     act: 'copy' | 'copyNotes' | 'copyCode',
     label: 'copyThis' | 'copyNotes' | 'copyCode'
-  ) => copyOf(act, say(label), button => acts.act(act, own.entry, button))
+  ) => copyOf(act, label, button => acts.act(act, own.entry, button))
   password.button.dataset['act'] = 'reveal'
   const code =
     hasCode && deleted === undefined && rights.may('oneTimeCode')
