@@ -99,9 +99,10 @@ export async function logIn(browser: Browser, email: string = ANA, password: str
 }
 
 /** A login beside that of the page. */
-export async function logInElsewhere({ url }: Started, email: string = ANA, password: string = PASSWORD): Promise<void> {
-  const answer = await fetch(`${url}/api/login`, { method: 'POST', body: JSON.stringify({ email, password }),
-    headers: { 'Content-Type': 'application/json' } })
+export async function logInElsewhere({ url }: Started): Promise<void> {
+  const body = JSON.stringify({ email: ANA, password: PASSWORD })
+  const headers = { 'Content-Type': 'application/json' }
+  const answer = await fetch(`${url}/api/login`, { method: 'POST', body, headers })
   assert.equal(answer.status, 200)
 }
 
