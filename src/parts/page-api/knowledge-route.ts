@@ -33,7 +33,6 @@ const USER = object({ id: { type: 'integer', minimum: 1 }, email: TEXT, name: TE
 export const KNOWN_USER: object = {
   type: 'object',
   required: ['user'],
-  additionalProperties: false,
   properties: { user: USER, removed: { const: true } }
 }
 
