@@ -18,6 +18,7 @@ import { SETTINGS } from '../src/settings.ts'
 import { startProgram } from './support/program.ts'
 import { missing } from './support/programs.ts'
 import { freshFolder, startService } from './support/service.ts'
+import { isSource, pathsIn, wordsFrom, wordsOfSources } from './support/words.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -160,6 +161,26 @@ const CLAIMS: readonly string[] = [
 test('the numbers in the documents are those of the program', () => {
   const text = ALL.replaceAll('\n', ' ')
   for (const claim of CLAIMS) assert.ok(text.includes(claim), claim)
+})
+
+/** In thousands, as documents say it. */
+const thousands = (words: number): string => `${Math.round(words / 1000)},000 words`
+
+test('how much code the core, the parts and each of the three questions have to read is said in words, as counted', () => {
+  const { core, parts } = wordsOfSources()
+  const text = README.replaceAll('\n', ' ')
+  assert.ok(text.includes(`${thousands(core)} of code`), `the core has ${core} words`)
+  assert.ok(text.includes(`${thousands(parts)} more`), `the parts have ${parts} words`)
+  const [, table = ''] = /^## Three questions\n([^]*?)(?=^## )/m.exec(DOCUMENTS.get('src/README.md')!) ?? []
+  const rows = table.split('\n').filter(line => line.startsWith('| ')).slice(2)
+  assert.equal(rows.length, 3)
+  for (const row of rows) {
+    const [question = '', begin = '', given = ''] = row.split('|').slice(1).map(cell => cell.trim())
+    const [roots, taken] = [pathsIn(begin), pathsIn(given)]
+    assert.deepEqual([...roots, ...taken].filter(path => !isSource(path)), [], question)
+    const words = wordsFrom(roots, taken)
+    assert.ok(question.includes(thousands(words)), `${question} asks to read ${words} words`)
+  }
 })
 
 test('the documents name every metric, and no other', async t => {
