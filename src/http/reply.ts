@@ -184,14 +184,18 @@ export function corsFields(origin: string | undefined, allowed: ReadonlySet<stri
   ]
 }
 
-/** Names and values in turn; `bytes` has the body. A 204 has no length (RFC 9110 §8.6). */
+/**
+ * Names and values in turn; `bytes` has the body, undefined if that must not be said. A 204 has no
+ * length (RFC 9110 §8.6).
+ */
 export function fieldsOf(
   { body, headers = [], kind = JSON_KIND }: Reply,
   extra: readonly string[],
-  bytes: number
+  bytes: number | undefined
 ): string[] {
   const fields: string[] = []
-  if (body !== undefined) fields.push('Content-Type', kind.type, 'Content-Length', String(bytes))
+  if (body !== undefined) fields.push('Content-Type', kind.type)
+  if (body !== undefined && bytes !== undefined) fields.push('Content-Length', String(bytes))
   fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
   for (const part of headers) fields.push(part)
   for (const part of extra) fields.push(part)

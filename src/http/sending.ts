@@ -29,7 +29,9 @@ export function respond(
     endBehindAnswer(response)
   const { body = '' } = reply
   const bytes = Buffer.byteLength(body)
-  const fields = fieldsOf(reply, extra, bytes)
+  // A HEAD is not recorded as told, so it must not tell a password's length.
+  const tells = reply.tells !== undefined && response.req.method === 'HEAD'
+  const fields = fieldsOf(reply, extra, tells ? undefined : bytes)
   // node:http would set a timer for each request to say so.
   if (response.req instanceof ListenerRequest && keepsAlive(response))
     fields.push('Keep-Alive', KEEP_ALIVE)

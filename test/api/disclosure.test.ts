@@ -236,3 +236,19 @@ test('without room users read what they know; all else is a failure that is sent
   assert.deepEqual(knows(1), [1])
   void disk
 })
+
+test('a HEAD of an answer with passwords has no length; every other one has that of the GET', async t => {
+  const { started: { service: { store } }, ana } = await team(t)
+  await createEntry(store, FIELDS, null)
+  const lengthOf = async (method: string, path: string): Promise<string | undefined> => {
+    const answer = await ana(method, path)
+    assert.equal(answer.status, 200, path)
+    return answer.headers['content-length']
+  }
+  for (const path of ['getPassword/1', 'listPassword']) {
+    assert.deepEqual([await lengthOf('HEAD', path), Number(await lengthOf('GET', path)) > 0], [undefined, true], path)
+  }
+  for (const path of ['listEntries', 'historyPassword/1']) {
+    assert.equal(await lengthOf('HEAD', path), await lengthOf('GET', path), path)
+  }
+})

@@ -43,7 +43,7 @@ export class Life {
   readonly isSmall: boolean
   /** By entry, as of the last check. */
   present = new Map<number, string>()
-  backup: string | undefined
+  backup: { readonly path: string, readonly ever: ReadonlySet<string> } | undefined
   #files = 0
   /** Journals fail, or programs are killed: an answer of 500 may be one of a change that was made. */
   isFailing = false
@@ -143,10 +143,15 @@ export class Life {
     const [active, deleted] = await this.#listed()
     // A change may still be under way whose client is gone.
     if (JSON.stringify([active, deleted]) !== before) return this.check()
-    this.present = new Map([...active, ...deleted].map(({ id, usuario }) => [id, usuario.replace('U', 'PW')]))
+    this.present = await this.presentNow()
     this.oracle.judge(this.present, knows, unrecorded)
     await this.#checkExposed(knows, active)
     if (this.programs.some(program => program !== undefined)) await this.#checkRoute(knows)
+  }
+
+  /** Passwords by entry, as the user names say. */
+  async presentNow(): Promise<Map<number, string>> {
+    return new Map((await this.#listed()).flat().map(({ id, usuario }) => [id, usuario.replace('U', 'PW')]))
   }
 
   async #listed(): Promise<readonly [active: readonly any[], deleted: readonly any[]]> {
@@ -180,7 +185,7 @@ export class Life {
         return `${host === true ? 'host' : `operator${operator === '' ? '' : `:${operator}`}`} ${how}`
       })
       const isNarrow = !seesEqual || this.users.get(who)!.tokens.length > 1
-      const all = [named(id, ['set', 'read', 'equal']), ...isNarrow ? [named(id, ['set', 'read'])] : []]
+      const all = [named(id, ['read', 'equal']), ...isNarrow ? [named(id, ['read'])] : []]
       if (!all.includes(said.sort().join())) throw new Defect(`whoKnows tells ${who} of ${id}: ${said}, not ${all[0]}`)
     }
   }

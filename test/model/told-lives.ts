@@ -3,7 +3,7 @@
  * password is named by `audit`, or it says that reads were not recorded; nobody else is named.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openService, type Service } from '../../src/embedding/embedded-service.ts'
@@ -99,6 +99,19 @@ async function equal(life: Life): Promise<void> {
   }
 }
 
+/** A value that no entry has any more is set again; who knew it knows it. */
+async function again(life: Life): Promise<void> {
+  await life.check() // what is present
+  const present = new Set(life.present.values())
+  const gone = [...life.oracle.ever].filter(password => !present.has(password))
+  if (gone.length === 0) return
+  const password = life.random.pick(gone)
+  const id = anyId(life)
+  if (life.present.has(id)) {
+    await life.ask(OWNER, 'POST', 'updatePassword', id, { password, usuario: usuarioOf(password) })
+  }
+}
+
 /** Somebody sets the password that is there, which changes nothing. */
 async function same(life: Life): Promise<void> {
   await life.check() // what is present
@@ -117,14 +130,14 @@ const shownOf = (out: string): readonly { readonly id: number, readonly password
 async function entryGet(life: Life, isBeside = false): Promise<void> {
   const id = anyId(life)
   const { code, out } = await life.admin(`entry get ${id} --reveal --json`)
-  if (code === 0) life.oracle.shown('operator', shownOf(out).map(one => ({ ...one, id })), false)
+  if (code === 0) life.oracle.shown('operator', shownOf(out).map(one => ({ ...one, id })))
   else if (isBeside) life.oracle.mayHaveBeenTold('operator', id)
 }
 
 async function history(life: Life, isBeside = false): Promise<void> {
   const id = anyId(life)
   const { out } = await life.admin(`entry history ${id} --reveal --json`)
-  life.oracle.shown('operator', shownOf(out).map(one => ({ ...one, id })), true)
+  life.oracle.shown('operator', shownOf(out).map(one => ({ ...one, id })))
   if (isBeside) life.oracle.mayHaveBeenTold('operator', id)
 }
 
@@ -139,10 +152,10 @@ async function exported(life: Life): Promise<void> {
     const id = byUsuario.get(password)
     return id === undefined ? [] : [{ id, password }]
   })
-  life.oracle.shown('operator', found, false)
+  life.oracle.shown('operator', found)
   // Two entries may have the same one, and what is new since the last check has no id yet.
   if (format === 'jsonl') {
-    for (const line of text.trim().split('\n')) life.oracle.shown('operator', shownOf(line), false)
+    for (const line of text.trim().split('\n')) life.oracle.shown('operator', shownOf(line))
   } else life.oracle.mayHaveBeenTold('operator', 0)
 }
 
@@ -158,8 +171,13 @@ async function purge(life: Life): Promise<void> {
 
 const rotate: Step = life => life.isOnEtcd ? Promise.resolve() : life.done('key rotate')
 
-const offline = (...words: readonly string[]): Step => life => life.isOnEtcd ? Promise.resolve()
-  : life.between(() => life.done(life.random.pick(words)))
+const rewrite: Step = life => life.isOnEtcd ? Promise.resolve() : life.between(() => life.done('key rewrite'))
+
+async function compact(life: Life): Promise<void> {
+  if (life.isOnEtcd) return
+  await life.between(() => life.done(life.random.pick(['journal compact', 'journal compact --drop-history --yes'])))
+  life.oracle.forget((await life.presentNow()).values())
+}
 
 /** A journal takes the place of this one. */
 async function put(life: Life, file: string): Promise<void> {
@@ -175,15 +193,17 @@ async function restart(life: Life): Promise<void> {
 async function backup(life: Life): Promise<void> {
   if (life.isOnEtcd) return
   await life.ask(OWNER, 'POST', 'createPassword', 0, { ...life.fresh(), sistema: 's' }) // newer than any gap
-  life.backup = life.file()
-  await life.done(`journal backup ${life.backup}`)
+  const path = life.file()
+  await life.done(`journal backup ${path}`)
+  life.backup = { path, ever: new Set(life.oracle.ever) }
 }
 
 async function restore(life: Life): Promise<void> {
   if (life.isOnEtcd) return
   if (life.backup === undefined) await backup(life)
-  await life.between(() => put(life, life.backup!))
+  await life.between(() => put(life, life.backup!.path))
   life.oracle.gap()
+  life.oracle.ever = new Set(life.backup!.ever) // what was set since counts as new
   await life.refresh()
 }
 
@@ -208,13 +228,10 @@ async function rescue(life: Life): Promise<void> {
   life.isFailing = true
   for (let n = 0; n < 6; n++) await request(life, random.int(2) === 0)
   life.isFailing = false
-  if (random.int(2) === 0) {
-    const { code, out } = await life.admin(`entry get ${anyId(life)} --reveal --json --unrecorded`)
-    if (code === 0) life.oracle.shown('operator', shownOf(out), false)
-  }
   await life.done(`journal rescue ${rescued}`)
   await life.between(() => put(life, rescued))
   life.oracle.gap()
+  life.oracle.forget((await life.presentNow()).values())
   await life.refresh()
 }
 
@@ -222,6 +239,7 @@ async function rescue(life: Life): Promise<void> {
 async function salvage(life: Life): Promise<void> {
   if (life.isOnEtcd) return
   const { random } = life
+  let wasSaved = false
   await life.between(async () => {
     const bytes = readFileSync(life.journal)
     const whole = Buffer.from(bytes)
@@ -233,8 +251,10 @@ async function salvage(life: Life): Promise<void> {
     await put(life, saved)
     if (code === 3) life.oracle.salvaged()
     else life.oracle.gap()
+    wasSaved = true
   })
   await life.refresh()
+  if (wasSaved) life.oracle.forget((await life.presentNow()).values())
 }
 
 /**
@@ -264,18 +284,6 @@ async function reader(life: Life, email: string, groups: readonly string[] | und
   await life.done(`user edit ${email} --abilities *${groups === undefined ? ' --all-groups' : groupsFlag(groups)}`)
   users.set(email, { abilities: '*', groups, tokens: [] })
   await life.issue(email)
-}
-
-/** Somebody else sets a password, and then the reader so many that the first is not among the last ones. */
-async function behind(life: Life): Promise<void> {
-  const email = life.random.pick(EMAILS)
-  await reader(life, email, undefined)
-  await life.check() // what is present
-  await life.ask(email, 'GET', 'listPassword', 0)
-  await life.ask(OWNER, 'POST', 'createPassword', 0, { ...life.fresh(), sistema: 's' })
-  const id = life.random.pick([...life.present.keys()])
-  for (let n = 0; n < 64 + life.random.int(3); n++) await life.ask(email, 'POST', 'updatePassword', id, life.fresh())
-  await life.ask(email, 'GET', 'listPassword', 0)
 }
 
 /** Entries that only one user knows, and no gap is behind them. */
@@ -321,7 +329,7 @@ async function operation(life: Life, service: Service, id: number): Promise<void
   }
   const shown = async (read: Promise<unknown>): Promise<void> => {
     const found = [await read].flat().filter(one => one !== undefined) as { id: number, password: string }[]
-    oracle.shown(who, found, false)
+    oracle.shown(who, found)
   }
   const refused = await random.pick([
     () => shown(host.getPassword(id, ...options)), () => shown(host.getPassword(id, ...options)),
@@ -344,14 +352,8 @@ async function full(life: Life): Promise<void> {
   life.isFailing = true
   await readers(life, ids)
   await entryGet(life)
-  const { code, out } = await life.admin(`entry get ${anyId(life)} --reveal --json --unrecorded`)
-  if (code === 0) life.oracle.shown('operator', shownOf(out), false)
   rmSync(filler)
   life.isFailing = false
-  // There may have been room for the record, or none was needed.
-  if (!readdirSync(life.folder).some(name => name.startsWith('unrecorded-'))) return
-  await restart(life)
-  life.oracle.gap()
 }
 
 /** etcd is killed while it takes records: what was not recorded was not answered. */
@@ -375,8 +377,8 @@ const requests: Step = async life => { for (let n = 0; n < 6; n++) await request
 
 const STEPS_OF: { readonly [name: string]: Step } = {
   requests, burst, userAdd, userRemove, userGroups, tokenGroups, narrowed, equal, same, entryGet, history, exported,
-  entryEdit, purge, rotate, restart, backup, restore, open, rescue, salvage, crossing, behind, embedded, full, outage,
-  compact: offline('journal compact', 'journal compact --drop-history --yes', 'key rewrite')
+  entryEdit, purge, rotate, restart, backup, restore, open, rescue, salvage, crossing, again, embedded, full, outage,
+  compact, rewrite
 }
 /** Every life has these, and one of the themes. */
 const OFTEN = ['requests', 'requests', 'burst', 'burst', 'userGroups', 'equal']

@@ -59,20 +59,16 @@ export interface Asked {
 }
 
 /** A row of `audit`. */
-export interface Row { readonly id: number, readonly who: string, readonly how: 'set' | 'read' | 'equal',
+export interface Row { readonly id: number, readonly who: string, readonly how: 'read' | 'equal',
   readonly status: 'active' | 'deleted' }
 
 const keyOf = (...parts: readonly (string | number)[]): string => parts.join(' ')
 
 export class Oracle {
-  /** Who has it, from an answer or since they set it: `WHO PASSWORD`. */
+  /** Who has it, from an answer, from a history, or since they set it: `WHO PASSWORD`. */
   readonly #has = new Set<string>()
-  /** The same, and from histories. */
-  readonly #seen = new Set<string>()
   /** Who was told the password of an entry: `WHO ID PASSWORD`. */
   readonly #told = new Set<string>()
-  /** Who was told the value of an entry by its history. */
-  readonly #former = new Set<string>()
   readonly #set = new Set<string>()
   /** Who may have been told, since an answer was cut off: `WHO PASSWORD`. */
   readonly #cut = new Set<string>()
@@ -81,6 +77,8 @@ export class Oracle {
   /** What may have been read unrecorded. */
   #unrecorded = new Set<string>()
   readonly passwords: string[] = []
+  /** Those that were seen to be present, and of which the journal may know who knows them. */
+  ever = new Set<string>()
   readonly people = new Set<string>()
 
   /** Another password, which nobody has had. */
@@ -99,15 +97,21 @@ export class Oracle {
   /** From now on, what was set so far may have been read by others. */
   gap(): void { this.#unrecorded = new Set(this.passwords) }
 
+  /** A compaction: who knew a value that no entry has is forgotten. */
+  forget(present: Iterable<string>): void {
+    const there = new Set(present)
+    for (const keys of [this.#has, this.#set, this.#told, this.#unrecorded, this.ever]) {
+      for (const key of keys) if (!there.has(key.split(' ').at(-1)!)) keys.delete(key)
+    }
+  }
+
   /** `mayHaveFailed`: also without an answer it may have been recorded. */
   answered(asked: Asked, { status, text, isWhole, json }: Exchange, mayHaveFailed: boolean): void {
     const { who, operation, id, sets } = asked
     this.people.add(who)
     const isFormer = operation === 'formerPassword'
     const found = passwordsIn(text.slice(text.indexOf('\r\n\r\n')))
-    for (const password of found) {
-      this.#note(who, id, password, isFormer)
-    }
+    for (const password of found) this.#has.add(keyOf(who, password))
     const rows = Array.isArray(json) ? json : [json?.passwords, json?.password].filter(one => one?.id !== undefined)
     for (const row of rows) if (row.password !== undefined) this.#told.add(keyOf(who, row.id, row.password))
     if (isFormer) for (const password of found) this.#told.add(keyOf(who, id, password))
@@ -137,18 +141,12 @@ export class Oracle {
   }
 
   /** What a command has shown. */
-  shown(who: string, entries: readonly { readonly id: number, readonly password: string }[], isFormer: boolean): void {
+  shown(who: string, entries: readonly { readonly id: number, readonly password: string }[]): void {
     this.people.add(who)
     for (const { id, password } of entries) {
-      this.#note(who, id, password, isFormer)
+      this.#has.add(keyOf(who, password))
       this.#told.add(keyOf(who, id, password))
     }
-  }
-
-  #note(who: string, id: number, password: string, isFormer: boolean): void {
-    this.#seen.add(keyOf(who, password))
-    if (isFormer) this.#former.add(keyOf(who, id, password))
-    else this.#has.add(keyOf(who, password))
   }
 
   set(who: string, id: number, password: string): void {
@@ -162,21 +160,22 @@ export class Oracle {
   judge(present: ReadonlyMap<number, string>, rows: readonly Row[], unrecorded: ReadonlySet<number>): void {
     for (const [id, password] of present) {
       this.mayHave(id, password)
+      this.ever.add(password)
       const named = new Map(rows.filter(row => row.id === id).map(({ who, how }) => [personIn(who), how]))
       const isUnrecorded = this.#unrecorded.has(password)
       if (isUnrecorded !== unrecorded.has(id)) {
         throw new Defect(`it is ${isUnrecorded ? 'not ' : ''}said that reads were not recorded: ${id}, ${password}`)
       }
       for (const who of this.people) {
-        const knows = this.#has.has(keyOf(who, password)) || this.#former.has(keyOf(who, id, password))
-        if (knows && !named.has(who) && !isUnrecorded) {
+        if (this.#has.has(keyOf(who, password)) && !named.has(who) && !isUnrecorded) {
           throw new Defect(`somebody is missing: ${who} has ${id}, ${password}`)
         }
       }
       for (const [who, how] of named) {
-        const may = { set: this.#set.has(keyOf(who, password)), read: this.#told.has(keyOf(who, id, password)),
-          equal: this.#seen.has(keyOf(who, password)) || this.#set.has(keyOf(who, password)) }[how]
-        const isUnsure = how !== 'set' && this.#cut.has(keyOf(who, password))
+        const hasSet = this.#set.has(keyOf(who, password))
+        const may = hasSet || (how === 'read' ? this.#told.has(keyOf(who, id, password))
+          : this.#has.has(keyOf(who, password)))
+        const isUnsure = this.#cut.has(keyOf(who, password))
         if (!may && !isUnsure && !who.startsWith('#')) {
           throw new Defect(`somebody is named who was not told: ${who} ${how} ${id}, ${password}`)
         }
