@@ -136,7 +136,7 @@ describe('audit names whoever was told, and nobody else', { concurrency: 3 }, ()
       assert.equal(await service.ask('GET', 'getPassword/1', 'bea@x'), 200)
       const told = [1, ...await row.act(service)]
       const expected = [1, 2, 3].flatMap(id =>
-        [`${id} ana@x set`, ...told.includes(id) ? [`${id} bea@x read`] : []])
+        [`${id} ana@x read`, ...told.includes(id) ? [`${id} bea@x read`] : []])
       assert.deepEqual(await audited(service.folder), { code: 0, error: '', known: expected })
     })
   }
