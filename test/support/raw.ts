@@ -182,7 +182,8 @@ export function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnsw
   }
   const length = headers['content-length']
   const hasNone = status < 200 || status === 204 || status === 304
-  if (hasNone !== (length === undefined) || 'transfer-encoding' in headers || !/^[0-9]+$/.test(length ?? '0')) {
+  const isFramed = hasNone ? length === undefined : length !== undefined || isToHead
+  if (!isFramed || 'transfer-encoding' in headers || !/^[0-9]+$/.test(length ?? '0')) {
     throw new Error(`${line} is framed by ${JSON.stringify(headers)}`)
   }
   const start = headEnd + 2 * CRLF.length
