@@ -98,6 +98,23 @@ export function unrecordedBeforeMs(
   return Math.max(knowledge.gapMs ?? 0, entries.changedMs(id) ?? 0)
 }
 
+/** Ids of entries whose passwords others may know, by ISO 8601; `now`: nothing is recorded. */
+export type Unrecorded = { readonly [before: string]: readonly number[] }
+
+/** Of these entries; told to whoever may be told what depends on the passwords' texts. */
+export function unrecordedOf(state: State, ids: Iterable<number>): Unrecorded {
+  const found = new Map<string, number[]>()
+  for (const id of ids) {
+    const ms = unrecordedBeforeMs(state, id, false)
+    if (ms === undefined) continue
+    const when = ms === Infinity ? 'now' : new Date(ms).toISOString()
+    const of = found.get(when)
+    if (of === undefined) found.set(when, [id])
+    else of.push(id)
+  }
+  return Object.fromEntries(found)
+}
+
 /** The same in ISO 8601, of a time that has come. */
 export function unrecordedBefore(state: State, id: number, byEntry: boolean): string | undefined {
   const ms = unrecordedBeforeMs(state, id, byEntry)

@@ -145,7 +145,7 @@ export class Life {
     if (JSON.stringify([active, deleted]) !== before) return this.check()
     this.present = await this.presentNow()
     this.oracle.judge(this.present, knows, unrecorded)
-    await this.#checkExposed(knows, active)
+    await this.#checkExposed(knows, [...active, ...deleted], unrecorded.size > 0)
     if (this.programs.some(program => program !== undefined)) await this.#checkRoute(knows)
   }
 
@@ -159,9 +159,11 @@ export class Life {
   }
 
   /** The list of what is to be changed has what somebody knows who is gone, or may be told it no more. */
-  async #checkExposed(knows: readonly Row[], active: readonly any[]): Promise<void> {
-    const found = (await this.done('entry list --exposed') ?? []).map(({ id }: any) => id).join()
-    const expected = active.filter(({ id, grupo }) => knows.some(row => {
+  async #checkExposed(knows: readonly Row[], entries: readonly any[], mayBeMore: boolean): Promise<void> {
+    const { code, out, error } = await this.admin('entry list --exposed --json')
+    if (code !== (mayBeMore ? 1 : 0)) throw new Defect(`the exposed entries end with ${code}: ${error}`)
+    const found = JSON.parse(out).filter(({ exposed }: any) => exposed > 0).map(({ id }: any) => id).join()
+    const expected = entries.toSorted((a, b) => a.id - b.id).filter(({ id, grupo }) => knows.some(row => {
       const user = this.users.get(row.who)
       if (row.id !== id || /^(operator|host)/.test(row.who)) return false
       const isSeen = user?.groups === undefined || (grupo !== undefined && user.groups.includes(grupo))

@@ -8,6 +8,7 @@ import { event } from '../../src/store/event.ts'
 import { Exposure, whoKnows } from '../../src/knowledge/exposure.ts'
 import { listingOf, type ListForm } from '../../src/parts/page-api/listing.ts'
 import { sessionFor } from '../../src/rights/rights.ts'
+import type { Found } from '../../src/parts/commands/operation.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
 import type { FullStore } from '../support/stores.ts'
 
@@ -17,8 +18,8 @@ const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword'
 /** Of each entry that the operator is shown as exposed. */
 function shownToOperator(store: FullStore): readonly (readonly [id: number, exposed: number])[] {
   const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof OPERATIONS.findEntries.run>[0]
-  const found = OPERATIONS.findEntries.run(call, { text: undefined, among: 'active', isExposed: 1 })
-  return (found as readonly { readonly id: number, readonly exposed: number }[]).map(({ id, exposed }) => [id, exposed])
+  const { found } = OPERATIONS.findEntries.run(call, { text: undefined, among: 'active', isExposed: 1 }) as Found
+  return found.map(({ id, exposedTo }) => [id, exposedTo!.length])
 }
 
 interface Counting {

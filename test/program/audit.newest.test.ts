@@ -137,7 +137,11 @@ test('exposed entries are those that somebody knows who may not, also by equal o
   const folder = await withUsers(t)
   const { ask, program } = await served(t, folder)
   const exposed = async (): Promise<unknown[]> => JSON.parse(await done(folder, 'entry list --exposed --json'))
-    .map(({ id, exposed, notas, otp, ...rest }: any) => [id, exposed, notas, otp, rest.password])
+    .map(({ id, exposed, exposedTo, status, notas, otp, ...rest }: any) => {
+      assert.deepEqual([exposed, exposedTo.map((who: string) => who.replace(' (removed)', '')), rest.password],
+        [1, ['bea@x'], undefined])
+      return [id, status, notas, otp]
+    })
   for (const [n, more] of [[1, { grupo: 'Web', notas: 'n' }], [2, { otp: 'JBSWY3DPEHPK3PXP' }], [2, {}], [4, {}],
     [5, {}]] as const) {
     await ask('POST', 'createPassword', 'ana@x', { password: `p${n}`, sistema: `s${n}`, usuario: 'u', ...more })
@@ -146,23 +150,29 @@ test('exposed entries are those that somebody knows who may not, also by equal o
   await done(folder, 'entry delete 5')
   assert.deepEqual(await exposed(), [])
   await done(folder, 'user edit bea@x --groups Web')
-  assert.deepEqual(await exposed(), [[2, 1, undefined, true, undefined], [3, 1, undefined, undefined, undefined]])
+  const deleted = [5, 'deleted', undefined, undefined]
+  const others = [[2, 'active', undefined, true], [3, 'active', undefined, undefined], deleted]
+  assert.deepEqual(await exposed(), others)
   await done(folder, 'user edit bea@x --all-groups')
   assert.deepEqual(await exposed(), [])
   await done(folder, 'user edit bea@x --abilities password:create')
-  const all = [[1, 1, true, undefined, undefined], [2, 1, undefined, true, undefined],
-    [3, 1, undefined, undefined, undefined]]
+  const all = [[1, 'active', true, undefined], ...others]
   assert.deepEqual(await exposed(), all)
-  await done(folder, 'user remove bea@x')
+  assert.match(await done(folder, 'user remove bea@x'), /^bea@x knows 4 present passwords: /m, 'as many as are listed')
   assert.deepEqual(await exposed(), all)
   assert.match(await done(folder, 'entry list --exposed'),
-    joined(/^ID +SYSTEM +USER +GROUP +KNOWN BY +NOTES +OTP\n1 +s1 +u +Web +1 +yes +-\n/,
-      /2 +s2 +u +- +1 +- +yes\n3 +s2 +u +- +1 +- +-\n$/))
+    joined(/^ID +SYSTEM +USER +GROUP +STATUS +NOTES +KNOWN BY +OTP\n/,
+      /1 +s1 +u +Web +active +yes +bea@x \(removed\) +-\n/, /2 +s2 +u +- +active +- +bea@x \(removed\) +yes\n/,
+      /3 +s2 +u +- +active +- +bea@x \(removed\) +-\n5 +s5 +u +- +deleted +- +bea@x \(removed\) +-\n$/))
   await program.stop()
   assert.deepEqual(await exposed(), all, 'without a service, too')
   for (const id of [1, 2, 3]) await done(folder, `entry edit ${id} --generate`)
+  assert.deepEqual(await exposed(), [deleted])
+  assert.equal(await done(folder, 'entry purge 5 --yes'), `entry 5 (s5, u) permanently deleted
+known to bea@x (removed): if the system still takes this password, change it there
+its old values leave the file with: journal compact --drop-history\n`)
   assert.deepEqual(await admin(folder, 'entry list --exposed'),
-    { code: 0, out: '', error: 'no active entries like that\n' })
+    { code: 0, out: '', error: 'no entries like that\n' })
   await refused(folder, 'entry list --exposed --deleted', 2, /do not go together/)
 })
 

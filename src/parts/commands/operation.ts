@@ -1,6 +1,7 @@
 /** The operations of the process that has the data folder, typed for both ends. */
 import type { FileStat } from '../../journal/files.ts'
 import type { JournalLocation, Status } from '../../journal/journal.ts'
+import type { KnownUser, Unrecorded } from '../../knowledge/exposure.ts'
 import type { Issued, ListedToken, ListedUser } from '../../accounts/listed.ts'
 import type { Entry, EntryChanges, EntryField, EntryFields, EntryRow } from '../../entries/entry.ts'
 import type { Abilities, GivenGroups } from '../../accounts/account-shapes.ts'
@@ -47,15 +48,29 @@ export type Among = 'active' | 'deleted' | 'all'
 
 /**
  * `changed`: when the password was set (null: unknown); `reused`: how many other active entries
- * have it; `sameAs`: the least id that has it; `exposed`: how many users know it who may not be
- * told it any more.
+ * have it; `sameAs`: the least id that has it; `exposedTo`: ids of users who know it and may not be
+ * told it any more; `unrecordedBefore`: see `Unrecorded`.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
     readonly changed?: string | null
     readonly reused?: number
     readonly sameAs?: number
-    readonly exposed?: number
+    readonly status?: 'active' | 'deleted'
+    readonly exposedTo?: readonly number[]
+    readonly unrecordedBefore?: string
   }
+
+/** `users`: those whom `exposedTo` means. */
+export interface Found {
+  readonly found: readonly Listed[]
+  readonly users: readonly KnownUser[]
+}
+
+/** How many present passwords a user knows, deleted entries' too, and which others may know. */
+export interface Knows {
+  readonly knows: number
+  readonly unrecordedBefore: Unrecorded
+}
 
 export interface FolderStatus extends JournalLocation, Status {
   readonly pid: number
@@ -102,9 +117,8 @@ interface Operations {
     { users: readonly ListedUser[]; taken: readonly string[] } & NewGroups
   ]
   setPassword: [Email & { password: string | undefined }, {}]
-  /** `knows`: how many present passwords the user knows. */
-  changeUser: [Email & { name: string | undefined } & Rights, NewGroups & { knows: number }]
-  removeUser: [Email, { knows: number }]
+  changeUser: [Email & { name: string | undefined } & Rights, NewGroups & Knows]
+  removeUser: [Email, Knows]
   giveFactor: [Email & { factor: string; code: string }, {}]
   removeFactor: [Email, {}]
   listTokens: [{}, readonly ListedToken[]]
@@ -114,7 +128,8 @@ interface Operations {
   ]
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
-  findEntries: [Searched, readonly Listed[]]
+  /** `isExposed` also finds what others may know. */
+  findEntries: [Searched, Found]
   /** Shows its secrets, or one field alone, to `command`; without that, none. */
   getEntry: [Id & { command: string | undefined; field?: EntryField | undefined }, Entry]
   getCode: [Id, Named & { readonly code: string; readonly seconds: number }]
@@ -127,7 +142,11 @@ interface Operations {
   editEntry: [Id & EntryChanges, Named]
   deleteEntry: [Id, Named]
   restoreEntry: [Id, Named]
-  purgeEntry: [Id, Named]
+  /** Who knew its password, as `findEntries` says it. */
+  purgeEntry: [
+    Id,
+    Named & { readonly exposedTo: readonly KnownUser[]; readonly unrecordedBefore?: string }
+  ]
   /** Values that `command` has read from the journal: those that an entry has and had, or all. */
   disclose: [
     { command: string; id?: number | undefined; former?: readonly string[] | undefined },

@@ -53,7 +53,7 @@ const EXPECTED: readonly Expected[] = [
   {
     why: 'the list without secrets says which optional secrets are set',
     of: /^entry list/,
-    commonOf: rows => rows.map(({ notas, otp, grupo, exposed, ...others }: any) => others)
+    commonOf: rows => rows.map(({ notas, otp, grupo, exposed, exposedTo, unrecordedBefore, ...others }: any) => others)
   }
 ]
 

@@ -7,7 +7,8 @@ import { passwordFault } from '../../../accounts/password-rules.ts'
 import { addressOf, ANY_ABILITY } from '../../../rights/rights.ts'
 import { counted } from '../../../log.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
-import type { NewGroups } from '../../commands/operation.ts'
+import type { Knows, NewGroups } from '../../commands/operation.ts'
+import { othersMayKnow } from './who-knows.ts'
 
 const PASSWORD_STDIN = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' }
@@ -94,10 +95,11 @@ async function newPassword(
 }
 
 /** Taking rights away takes no password out of anybody's memory. */
-function knownLine(email: string, knows: number): readonly string[] {
-  if (knows === 0) return []
+function knownLines(email: string, { knows, unrecordedBefore }: Knows): readonly string[] {
+  const known = `${email} knows ${counted(knows, 'present password')}`
   return [
-    `${email} knows ${counted(knows, 'present password')}: entry list --exposed lists what is to be changed`
+    ...(knows === 0 ? [] : [`${known}: entry list --exposed lists what is to be changed`]),
+    ...othersMayKnow(unrecordedBefore, `${email} and others`)
   ]
 }
 
@@ -109,10 +111,10 @@ function inGroups(groups: readonly string[]): string {
 const ALL = { groups: 'all' }
 
 async function remove({ store, positionals: [email = ''], terminal }: Context): Promise<void> {
-  const { knows } = await store.ask('removeUser', { email })
-  terminal.show({ email, done: 'removed', knows }, [
+  const knows = await store.ask('removeUser', { email })
+  terminal.show({ email, done: 'removed', ...knows }, [
     `${email}: removed, all tokens revoked`,
-    ...knownLine(email, knows)
+    ...knownLines(email, knows)
   ])
 }
 
@@ -243,7 +245,7 @@ export const COMMANDS: readonly Command[] = [
       }
       const changed = await store.ask('changeUser', { email, ...changes })
       const takes = changes.abilities !== undefined || Array.isArray(changes.groups)
-      const more = takes ? knownLine(email, changed.knows) : []
+      const more = takes ? knownLines(email, changed) : []
       terminal.show({ email, done: 'changed', ...changed }, [`${email}: changed`, ...more])
       noteNew(context, changed)
     }

@@ -1,15 +1,13 @@
 /** The command `audit`: who knows which present password, as the journal says. */
 import type { JournalRecord } from '../../../journal/journal.ts'
-import { counted } from '../../../log.ts'
-import { knowersOf, unrecordedBeforeMs } from '../../../knowledge/exposure.ts'
+import { knowersOf, knownUser, unrecordedOf } from '../../../knowledge/exposure.ts'
 import { authorOf } from '../../../knowledge/knowledge-events.ts'
 import type { How, Knower } from '../../../knowledge/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../rights/rights.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
 import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
-
-const MAX_NAMED = 20
+import { othersMayKnow, userName } from './who-knows.ts'
 
 interface Row {
   readonly id: number
@@ -60,10 +58,8 @@ class Since {
   }
 }
 
-function nameOf({ users }: State, knower: Knower): string {
-  if (typeof knower !== 'number') return knower
-  const { email = '', isRemoved } = users.get(knower) ?? { isRemoved: true }
-  return `${email === '' ? `#${knower}` : email}${isRemoved === true ? ' (removed)' : ''}`
+function nameOf(state: State, knower: Knower): string {
+  return typeof knower === 'number' ? userName(knownUser(state, knower)) : knower
 }
 
 /** Whom a word means; an address, all users who had it. Undefined: nobody. */
@@ -123,7 +119,7 @@ async function audit(context: Context): Promise<number> {
   )
   await store.close()
   since?.settle(state)
-  const { entries, knowledge } = state
+  const { entries } = state
   const who = word === undefined || /^\d+$/.test(word) ? undefined : knowersNamed(state, word)
   if (entry !== undefined && who === undefined && !entries.has(entry))
     throw new OperatorError(`no entry ${entry}`)
@@ -139,31 +135,18 @@ async function audit(context: Context): Promise<number> {
     .flatMap(id => rowsOf(state, id, who === undefined ? since : undefined))
     .filter(({ knower }) => who === undefined || who.includes(knower))
     .map(({ knower, ...row }) => row)
-  const recordsNow = knowledge.recording === 'begun'
-  const lacking = new Map<string, number[]>()
-  for (const id of ids) {
-    const ms = unrecordedBeforeMs(state, id, false)
-    if (ms === undefined) continue
-    const when = ms === Infinity ? 'now' : new Date(ms).toISOString()
-    lacking.set(when, [...(lacking.get(when) ?? []), id])
-  }
-  if (flags['json'] === true)
-    terminal.show({ knows: rows, unrecordedBefore: Object.fromEntries(lacking) }, [])
+  const unrecordedBefore = unrecordedOf(state, ids)
+  if (flags['json'] === true) terminal.show({ knows: rows, unrecordedBefore }, [])
   else
     terminal.list(
       rows.map(row => (row.since === null ? { ...row, since: 'not known' } : row)),
       'nobody',
       FIELD_WORDS
     )
-  for (const [when, of] of lacking) {
-    const named = `${of.slice(0, MAX_NAMED).join(', ')}${of.length > MAX_NAMED ? ', …' : ''}`
-    const what = recordsNow
-      ? `reads before ${when} were not recorded`
-      : 'reads are not recorded (AUTH=none)'
-    terminal.warn(`${what}: others may know ${counted(of.length, 'password')}, of ids ${named}`)
-  }
+  const others = othersMayKnow(unrecordedBefore)
+  for (const line of others) terminal.warn(line)
   // 0 says that every read was recorded of which the answer had to know.
-  return lacking.size === 0 ? 0 : 1
+  return others.length === 0 ? 0 : 1
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -171,7 +154,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'audit',
     positionals: ['[USER|ENTRY]'],
     options: WHICH,
-    help: 'says who knows which present password; exit code 1 if some reads were not recorded',
+    help: 'says who knows which present password; exit code 1 if others may know some',
     examples: ['audit ana@example.org', 'audit github', 'audit 3'],
     run: audit
   }

@@ -13,9 +13,10 @@ import {
 import type { State } from '../../../store/state.ts'
 import { changesIn, operatorIn } from '../../routes/changes.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
-import type { Named } from '../../commands/operation.ts'
+import type { Listed, Named } from '../../commands/operation.ts'
 import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
+import { knewIt, othersMayKnow, someOf, userName } from './who-knows.ts'
 
 /** Stands for a hidden password. */
 export const HIDDEN = '********'
@@ -62,22 +63,41 @@ async function copy(
   })
 }
 
-async function list({ flags, positionals: [text], store, terminal }: Context): Promise<void> {
-  const among = flags['deleted'] === true ? 'deleted' : 'active'
+async function list(context: Context): Promise<number> {
+  const {
+    flags,
+    positionals: [text],
+    store,
+    terminal
+  } = context
   const isReused = flags['reused'] === true ? 1 : 0
   const isExposed = flags['exposed'] === true ? 1 : 0
   const oldDays = flags['old'] === undefined ? undefined : Number(flags['old'])
   if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0)))
     throw new UsageError('--old must be a number of days')
   for (const flag of ['reused', 'exposed']) {
-    if (flags[flag] === true && among === 'deleted')
+    if (flags[flag] === true && flags['deleted'] === true)
       throw new UsageError(`--${flag} and --deleted do not go together`)
   }
-  const found = await store.ask('findEntries', { text, among, oldDays, isReused, isExposed })
+  const kept = flags['deleted'] === true ? 'deleted' : 'active'
+  // What a deleted entry's password opens may still be there.
+  const among = isExposed > isReused ? 'all' : kept
+  const asked = { text, among, oldDays, isReused, isExposed } as const
+  const { found, users } = await store.ask('findEntries', asked)
   await store.close()
-  const secrets = OPTIONAL_SECRETS.filter(field => found.some(one => one[field] !== undefined))
-  const shown = found.map(one => ({
+  const names = new Map(users.map(one => [one.user.id, userName(one)]))
+  const named = found.map(({ exposedTo, ...one }) => ({
     ...one,
+    ...(exposedTo && {
+      exposed: exposedTo.length,
+      exposedTo: exposedTo.map(id => names.get(id)!)
+    })
+  }))
+  const listed = isExposed === 1 ? named.filter(one => one.exposed! > 0) : named
+  const secrets = OPTIONAL_SECRETS.filter(field => listed.some(one => one[field] !== undefined))
+  const shown = listed.map(({ exposed: _, unrecordedBefore: __, ...one }) => ({
+    ...one,
+    ...(one.exposedTo && { exposedTo: someOf(one.exposedTo) }),
     ...(one.changed === null && { changed: 'not known' }),
     ...Object.fromEntries(
       secrets.map(field => [field, one[field] === undefined ? undefined : 'yes'])
@@ -85,8 +105,20 @@ async function list({ flags, positionals: [text], store, terminal }: Context): P
   }))
   const such =
     text === undefined && oldDays === undefined && isReused + isExposed === 0 ? '' : ' like that'
-  const words = { ...FIELD_WORDS, sameAs: 'same as', exposed: 'known by' }
-  terminal.list(flags['json'] === true ? found : shown, `no ${among} entries${such}`, words)
+  const words = { ...FIELD_WORDS, sameAs: 'same as', exposedTo: 'known by' }
+  const kind = among === 'all' ? '' : `${among} `
+  terminal.list(flags['json'] === true ? named : shown, `no ${kind}entries${such}`, words)
+  return isExposed === 1 ? warnOthers(context, found) : 0
+}
+
+/** Gives the exit code: 0 says that the list lacks nobody. */
+function warnOthers({ terminal }: Context, found: readonly Listed[]): number {
+  const unrecorded: { [before: string]: number[] } = {}
+  for (const { id, unrecordedBefore: before } of found)
+    if (before !== undefined) (unrecorded[before] ??= []).push(id)
+  const others = othersMayKnow(unrecorded)
+  for (const line of others) terminal.warn(line)
+  return others.length === 0 ? 0 : 1
 }
 
 async function get(context: Context): Promise<void> {
@@ -238,6 +270,7 @@ async function purge(context: Context): Promise<void> {
   const entry = await store.ask('purgeEntry', { id })
   terminal.show({ ...entry, done: 'purged' }, [
     `${nameOf(entry)} permanently deleted`,
+    ...knewIt(entry.exposedTo, entry.unrecordedBefore),
     'its old values leave the file with: journal compact --drop-history'
   ])
 }
@@ -253,7 +286,11 @@ export const COMMANDS: readonly Command[] = [
         help: 'those whose password was set more than DAYS ago, or nobody knows when'
       },
       reused: { help: 'those whose password another active entry has, too' },
-      exposed: { help: 'those whose password somebody knows who may not be told it any more' }
+      exposed: {
+        help:
+          'those, deleted ones too, whose password somebody knows who may not be told it any more; exit code 1 ' +
+          'if others may know some'
+      }
     },
     help: 'lists the active entries, or those whose system, user or address contains FILTER; no secrets',
     examples: [

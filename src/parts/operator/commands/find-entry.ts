@@ -54,7 +54,7 @@ export async function findId(context: Context, among: Among, use: Use): Promise<
   }
   const text = system ?? word ?? ''
   if (text === '') throw new UsageError(MISSING)
-  const holding = (await store.ask('findEntries', { text, among })).filter(
+  const holding = (await store.ask('findEntries', { text, among })).found.filter(
     ({ usuario = '' }) => user === undefined || folded(usuario) === folded(user)
   )
   const named = holding.filter(({ sistema = '' }) => folded(sistema) === folded(text))

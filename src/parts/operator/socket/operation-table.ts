@@ -29,7 +29,7 @@ import {
   type Entry
 } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../../entries/entry-shapes.ts'
-import { Exposure } from '../../../knowledge/exposure.ts'
+import { knownUser } from '../../../knowledge/exposure.ts'
 import type { State } from '../../../store/state.ts'
 import type { Commits, Store } from '../../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../../accounts/totp.ts'
@@ -39,6 +39,7 @@ import type {
   Among,
   Body,
   FolderStatus,
+  Found,
   ImportRow,
   Listed,
   Named,
@@ -55,6 +56,7 @@ import {
   oneOf,
   purgeEntry
 } from './operator-changes.ts'
+import { exposedEntries, exposedIn, knownBy } from './exposed-entries.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
 import { rotateKey } from '../rewriting/rotate-key.ts'
 
@@ -107,12 +109,6 @@ function named(entry: Entry | false | undefined, id: number): Named {
   return { id: found.id, sistema, usuario }
 }
 
-/** How many present passwords the user knows. */
-function knownBy({ state }: Store, email: string): number {
-  const user = state.userOf(email)
-  return user === undefined ? 0 : countKnown(state, user.id)
-}
-
 const noEntry = (id: number): string => `no entry ${id}`
 
 export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Result<N>> } = {
@@ -162,14 +158,14 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       const changed = await withNewGroups(call, groups, async () =>
         done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER)
       )
-      return { ...changed, knows }
+      return { ...changed, ...knows }
     }
   },
   removeUser: {
     shape: ADDRESS_SHAPE,
     run: async ({ accounts, store }, { email }) => {
       const knows = knownBy(store, email) // before: nobody has the address afterwards
-      return { ...done(await accounts.removeUser(email), NO_USER), knows }
+      return { ...done(await accounts.removeUser(email), NO_USER), ...knows }
     }
   },
   giveFactor: {
@@ -210,10 +206,10 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     run: (
       { store: { state }, abilities },
       { text = '', among, oldDays, isReused = 0, isExposed = 0 }
-    ) => {
+    ): Found => {
       const { entries } = state
       const { numbers } = state.knowledge
-      const exposure = isExposed === 1 ? new Exposure(state, abilities) : undefined
+      const exposure = isExposed === 1 ? exposedEntries(state, abilities) : undefined
       const wanted = folded(text)
       const isOld = (changedMs: number = -Infinity): boolean =>
         oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
@@ -225,17 +221,18 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
         if (!holds || !isAmong(entry, among) || !isOld(changedMs)) continue
         const number = numbers.of(entry.id)
         const reused = least && numbers.active(number) - 1
-        const exposed = exposure?.of(entry.id, false).length
-        if (reused === 0 || exposed === 0) continue
+        const exposed = exposure?.of(entry)
+        if (reused === 0 || (exposure !== undefined && exposed === undefined)) continue
         const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
         found.push({
           ...withoutSecrets(entry),
           ...(oldDays !== undefined && { changed }),
           ...(reused && { reused, sameAs: least!.get(number)! }),
-          ...(exposed && { exposed, ...optionalSecrets(entry) })
+          ...(exposed && { ...exposed, ...optionalSecrets(entry) })
         })
       }
-      return isReused === 1 ? found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id) : found
+      if (isReused === 1) found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id)
+      return { found, users: [...(exposure?.users ?? [])].map(id => knownUser(state, id)) }
     }
   },
   getEntry: {
@@ -322,7 +319,10 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   purgeEntry: {
     shape: { id },
-    run: async ({ commits }, { id }) => named(await purgeEntry(commits, id), id)
+    run: async ({ commits, store: { state }, abilities }, { id }) => {
+      const exposed = exposedIn(state, abilities, id) // before: nobody knows it afterwards
+      return { ...named(await purgeEntry(commits, id), id), ...exposed }
+    }
   },
   disclose: {
     shape: { command: text, id: optional(id), former: optional(texts) },
@@ -378,14 +378,6 @@ function leastIds({ entries, knowledge: { numbers } }: State): ReadonlyMap<numbe
   for (let id = entries.size; id > 0; id--)
     if (entries.isActive(id) && numbers.active(numbers.of(id)) > 1) found.set(numbers.of(id), id)
   return found
-}
-
-/** How many entries have a password that the user knows. */
-function countKnown({ entries, knowledge }: State, user: number): number {
-  let count = 0
-  for (let id = 1; id <= entries.size; id++)
-    if (knowledge.how(user, id, false) !== undefined) count++
-  return count
 }
 
 /** As `true` if they are set: their values stay known if only the password changes. */

@@ -1,0 +1,46 @@
+/** How commands say who knows a password, and that others may. */
+import type { KnownUser, Unrecorded } from '../../../knowledge/exposure.ts'
+import { counted } from '../../../log.ts'
+
+const MAX_IDS = 20
+const MAX_NAMES = 3
+
+export function userName({ user: { id, email }, removed }: KnownUser): string {
+  return `${email === '' ? `#${id}` : email}${removed === true ? ' (removed)' : ''}`
+}
+
+export function someOf(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES
+  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+function readsBefore(when: string): string {
+  return when === 'now'
+    ? 'reads are not recorded (AUTH=none)'
+    : `reads before ${when} were not recorded`
+}
+
+/** `who` may know these passwords, too. No line if there are none; the newest of several times. */
+export function othersMayKnow(unrecorded: Unrecorded, who = 'others'): readonly string[] {
+  const times = Object.keys(unrecorded).sort()
+  const ids = Object.values(unrecorded).flat()
+  const last = times.at(-1)
+  if (last === undefined) return []
+  const reads = `${times.length > 1 ? 'some ' : ''}${readsBefore(last)}`
+  const named = `${ids.slice(0, MAX_IDS).join(', ')}${ids.length > MAX_IDS ? ', …' : ''}`
+  return [`${reads}: ${who} may know ${counted(ids.length, 'password')}, of ids ${named}`]
+}
+
+/** Of an entry that has just been purged. */
+export function knewIt(
+  exposedTo: readonly KnownUser[],
+  when: string | undefined
+): readonly string[] {
+  const known = exposedTo.map(userName)
+  return [
+    ...(known.length === 0
+      ? []
+      : [`known to ${someOf(known)}: if the system still takes this password, change it there`]),
+    ...(when === undefined ? [] : [`${readsBefore(when)}: others may know the password`])
+  ]
+}
