@@ -64,6 +64,8 @@ export async function openStorage(
   const close = async (): Promise<void> => {
     try {
       await store.close()
+      if (journal.location().endpoints === undefined)
+        log.info(`chain head     ${journal.status().head}, at the stop`)
     } finally {
       await lock.release()
     }

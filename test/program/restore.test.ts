@@ -12,7 +12,7 @@ import { gzipSync } from 'node:zlib'
 import { ADMIN, admin, done, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
 import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
-import { runProgram, startProgram, until } from '../support/program.ts'
+import { runProgram, startProgram, until, type Program } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/stores.ts'
 import { disk } from '../../src/journal/files.ts'
@@ -159,3 +159,60 @@ test('while a service runs, a restore is refused with a line that names its proc
   await refused(join(service.folder, 'nowhere'), `journal restore ${copy} --key-file ${service.folder}/journal.key`, 1,
     /there is no folder/)
 })
+
+test('with the head of its service\'s stop a restore leaves no gap; with another one it changes nothing', async t => {
+  const { folder, program, token } = await withReader(t)
+  const path = join(folder, JOURNAL)
+  const copy = join(freshFolder(t), 'copy.jsonl')
+  const beside = await done(folder, `journal backup ${copy}.beside`)
+  assert.match(beside, /^a service has the journal: passwords may be read after this head, [^\n]+--head$/m)
+  assert.ok(!/--head [0-9a-f]{64}/.test(beside))
+  await read(program, token)
+  const { stdout } = await program.stop()
+  const [, head = ''] = /^chain head {5}([0-9a-f]{64}), at the stop\n/m.exec(stdout) ?? assert.fail(stdout)
+  const backup = await done(folder, `journal backup ${copy}`)
+  assert.match(backup, new RegExp(`^until a service starts on it again: journal restore ${copy} --head ${head}$`, 'm'))
+  renameSync(path, join(freshFolder(t), 'aside'))
+
+  for (const file of [`${copy}.beside`, copy]) {
+    const wrong = file === copy ? '0'.repeat(64) : head
+    await refused(folder, `journal restore ${file} --head ${wrong}`, 1,
+      joined(/copy\.jsonl\S* does not end with that head, and nothing was changed: /,
+        /its last whole line has the head [0-9a-f]{64}, and 0 bytes follow$/m))
+    assert.ok(!existsSync(path))
+  }
+  truncateSync(`${copy}.beside`, statSync(`${copy}.beside`).size - 1)
+  await refused(folder, `journal restore ${copy}.beside --head ${head}`, 1, /does not end with that head/)
+
+  const said = await done(folder, `journal restore ${copy} --head ${head} --keep-tokens`)
+  assert.doesNotMatch(said, /reads after|counts as new|given again/)
+  assert.equal((await admin(folder, 'audit')).code, 0)
+  assert.match(await done(folder, 'audit'), /^1 +s +u +active +ana@x +read$/m)
+
+  rmSync(path)
+  const without = await done(folder, `journal restore ${copy}`)
+  assert.match(without, /^reads after \S+Z are not known: others may know every password of this copy; --head HEAD/m)
+  assert.match(without, COUNTS_AS_NEW)
+  assert.equal((await admin(folder, 'audit')).code, 1)
+  const salvaged = await admin(folder, `journal salvage ${copy} --to ${copy}.salvaged`)
+  assert.match(salvaged.out, COUNTS_AS_NEW)
+  assert.match(await done(folder, 'journal compact'), COUNTS_AS_NEW)
+})
+
+const COUNTS_AS_NEW =
+  /^a password that this journal has no more counts as new if it is entered again, and nobody who knew it is named:/m
+
+async function read(program: Program, token: string): Promise<void> {
+  const { status } = await fetch(`${program.url}/api/getPassword/1`, { headers: { Authorization: `Bearer ${token}` } })
+  assert.equal(status, 200)
+}
+
+/** A service with an entry, and a user who has not read it yet. */
+async function withReader(t: TestContext): Promise<{ readonly folder: string, readonly program: Program,
+  readonly token: string }> {
+  const program = await startProgram(t, { flags: { auth: 'bearer' } })
+  const { folder } = program
+  await done(folder, 'user add ana@x --no-password')
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
+  return { folder, program, token: (await done(folder, 'token issue ana@x')).trim() }
+}

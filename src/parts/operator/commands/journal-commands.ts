@@ -14,6 +14,7 @@ import {
   UsageError,
   type Command,
   type Context,
+  type JournalRead,
   type JournalStatus,
   type OnRecord
 } from '../../../command.ts'
@@ -32,6 +33,7 @@ import {
 import { damageBeside, IN_MEMORY } from './check.ts'
 import { openable } from '../salvage/salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entries-commands.ts'
+import { ENTERED_AGAIN } from './who-knows.ts'
 
 /** Never shown: passwords and second factors of users. */
 const OF_USERS = ['passwordHash', 'factor']
@@ -151,14 +153,32 @@ async function show(context: Context): Promise<void> {
   })
 }
 
+/** What the head of a copy proves of reads. `status` is from before it was read. */
+async function headLines(
+  { store }: Context,
+  { records }: JournalStatus,
+  file: string,
+  { head, state: { knowledge } }: JournalRead
+): Promise<readonly string[]> {
+  if (knowledge.recording !== 'begun') return []
+  // Without a service, only the journal's place and length were known.
+  if (records !== undefined || (await store.look()) !== undefined)
+    return [
+      'a service has the journal: passwords may be read after this head, so it is not for journal restore --head'
+    ]
+  const name = file === '-' ? 'FILE' : file
+  return [`until a service starts on it again: journal restore ${name} --head ${head}`]
+}
+
 /** Damage may be found after some lines are out: only the exit code says that a copy is good. */
 async function backupToOutput(context: Context): Promise<void> {
   const { store, terminal } = context
   if (terminal.showsResults)
     throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
   const status = await statusOf({ ...context, positionals: [] })
-  const { records, head } = await terminal.passFile(put => copyLines(store, status, put))
-  terminal.note(`${counted(records, 'record')}, head ${head}`)
+  const read = await terminal.passFile(put => copyLines(store, status, put))
+  terminal.note(`${counted(read.records, 'record')}, head ${read.head}`)
+  for (const line of await headLines(context, status, '-', read)) terminal.note(line)
 }
 
 async function backup(context: Context): Promise<void> {
@@ -188,12 +208,15 @@ async function backup(context: Context): Promise<void> {
   const onText = (text: string): void => {
     for (const key of sealingKeys(text)) keys.add(key)
   }
-  const { records, head } = await saveJournal(store, name, status, { onText }).catch(error => {
+  const read = await saveJournal(store, name, status, { onText }).catch(error => {
     throw withOpenable(context, status, error)
   })
+  const { records, head } = read
+  const more = await headLines(context, status, resolve(name), read)
   terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
     `${counted(records, 'record')}, head ${head}`,
-    `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
+    `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`,
+    ...more
   ])
 }
 
@@ -228,7 +251,9 @@ async function restore({
   const { path, keyFile } = locationOf(store.settings)
   const keepsTokens = flags['keep-tokens'] === true
   const nextId = nextIdOf(flags)
+  const noted = notedHead(flags)
   let ended = 0
+  let hasGap = false
   // Under the lock, so that no service begins on the folder meanwhile.
   const { records, head, tornBytes, state } = await store.alone(async () => {
     const old = replaceable(store.files, path)
@@ -242,18 +267,23 @@ async function restore({
     removeLeftovers(store.files, path)
     return saveJournal(store, path, status, {
       replaces: old, // and no other file: one that came meanwhile stays
-      more: ({ records, state: { tokens, entries, knowledge } }) => {
+      more: ({ records, head, tornBytes, state: { tokens, entries, knowledge } }) => {
+        if (noted !== undefined && (head !== noted || tornBytes > 0)) {
+          const end = `its last whole line has the head ${head}, and ${counted(tornBytes, 'byte')} follow`
+          throw new OperatorError(
+            `${status.path} does not end with that head, and nothing was changed: ${end}`
+          )
+        }
         if (records === 0) throw new OperatorError(`${status.path} holds no record`)
+        // What was told after the copy was made is not in it, unless the service ended with it.
+        hasGap = knowledge.recording === 'begun' && noted === undefined
         // What was revoked after the copy was made is not in it: so all tokens end.
         ended = keepsTokens ? 0 : tokens.size
         const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
         return [
           ...[...users].map(user => event('tokens.revoked', null, { user })),
           ...leavingOut('entries', entries.size + 1, nextId - 1),
-          // What was told after the backup was made is not in it.
-          ...(knowledge.recording === 'begun'
-            ? [event('recording.gap', null, { why: 'restored' })]
-            : [])
+          ...(hasGap ? [event('recording.gap', null, { why: 'restored' })] : [])
         ]
       }
     })
@@ -280,7 +310,7 @@ async function restore({
     [
       `${path}: ${counted(records, 'record')}, head ${head}`,
       `the next new entry gets id ${next}`,
-      ...(flags['next-id'] !== undefined
+      ...(flags['next-id'] !== undefined || noted !== undefined
         ? []
         : [
             `if entries were made after this copy, their ids, from ${next} on, will be given again; ` +
@@ -296,7 +326,14 @@ async function restore({
         ? []
         : [
             `${counted(ended, 'token')} ended, since some may have been revoked by now; --keep-tokens keeps them`
-          ])
+          ]),
+      ...(hasGap
+        ? [
+            `reads after ${asOf} are not known: others may know every password of this copy; --head HEAD, the head ` +
+              'that the service said at its stop, shows that there are none',
+            ENTERED_AGAIN
+          ]
+        : [])
     ]
   )
 }
@@ -344,6 +381,10 @@ export const COMMANDS: readonly Command[] = [
     positionals: ['FILE'],
     options: {
       'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' },
+      'head': {
+        value: 'HEAD',
+        help: 'the head that the service said at its stop, or journal rescue: no read is missing'
+      },
       ...NEXT_ID
     },
     help: 'verifies a copy and puts it into a data folder without a journal; ends all tokens; stop the service before',

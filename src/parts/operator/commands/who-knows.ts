@@ -14,6 +14,11 @@ export function someOf(names: readonly string[]): string {
   return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
+/** After a restore, a salvage, a compaction. */
+export const ENTERED_AGAIN: string =
+  'a password that this journal has no more counts as new if it is entered again, and nobody who ' +
+  'knew it is named: make a new one instead'
+
 function readsBefore(when: string): string {
   return when === 'now'
     ? 'reads are not recorded (AUTH=none)'

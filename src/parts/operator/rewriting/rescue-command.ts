@@ -62,7 +62,7 @@ export async function rescue({
       ? []
       : [`${keyPath}: the keys, which open it; keep them in another place`]),
     'lost     the former values of entries, and who made which change',
-    `next     stop the service, move away what is left of ${running.path}, journal restore ${path}` +
+    `next     stop the service, move away what is left of ${running.path}, journal restore ${path} --head ${head}` +
       `${keyPath === undefined ? '' : ` with ${keyPath} in the place of ${running.keyFile}`}, and start the service`
   ])
 }

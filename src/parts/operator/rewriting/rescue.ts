@@ -78,12 +78,12 @@ async function keepState(
   const folder = dirname(path)
   const target = join(folder, `journal.rescued-${timeOf(journal)}.jsonl`)
   files.makeFolder(folder)
-  await makeWhole(files, target, part =>
+  const { head } = await makeWhole(files, target, part =>
     writeJournal(part, contentAt(journal, state), { files, key, nonce })
   )
   say(
     `the journal had failed: all that was in memory is in ${target}; take it back with the operator's command ` +
-      'journal restore'
+      `journal restore ${target} --head ${head}`
   )
 }
 

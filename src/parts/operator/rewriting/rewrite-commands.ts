@@ -8,6 +8,7 @@ import { neededKeys } from '../../../journal/keys.ts'
 import { State } from '../../../store/state.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
 import { sealingKeys } from '../commands/journal-files.ts'
+import { ENTERED_AGAIN } from '../commands/who-knows.ts'
 import { rescue } from './rescue-command.ts'
 import { compact, reencrypt, type Offline } from './rewrite.ts'
 
@@ -94,7 +95,8 @@ async function runCompaction(context: Context): Promise<void> {
     `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
     `now     ${records} records, ${bytes} bytes, head ${head}`,
     `archive ${archive ?? 'not kept'}`,
-    ...unneeded.map(noLongerNeeded)
+    ...unneeded.map(noLongerNeeded),
+    ENTERED_AGAIN
   ])
 }
 

@@ -24,6 +24,7 @@ import {
   notedHead,
   type Continued
 } from '../commands/journal-files.ts'
+import { ENTERED_AGAIN } from '../commands/who-knows.ts'
 import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
 import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
@@ -263,7 +264,8 @@ function report(
       aside,
       `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`
     ),
-    `journal  ${target}: ${records} records, head ${head}`
+    `journal  ${target}: ${records} records, head ${head}`,
+    ENTERED_AGAIN
   ])
   const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0
   return isLost ? EXIT.lost : EXIT.done
