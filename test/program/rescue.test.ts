@@ -128,7 +128,8 @@ for (const place of ['in the folder', 'elsewhere']) {
     const { code, stderr } = await program.stop()
     assert.equal(code, 0)
     assert.match(stderr, joined(/the journal had failed: all that was in memory is in .*/,
-      /journal\.rescued-[^ ]+\.jsonl; take it back with the operator's command journal restore \S+ --head [0-9a-f]{64}$/m))
+      /journal\.rescued-[^ ]+\.jsonl; take it back with the operator's command /,
+      /journal restore \S+ --head [0-9a-f]{64}$/m))
     assert.ok(existsSync(keyFile ?? inFolder(folder, 'journal.key')))
     const [rescued] = rescuedIn(folder)
     assert.match(await done(folder, `journal restore ${join(folder, rescued!)}${key}`), /: \d+ records, head /)

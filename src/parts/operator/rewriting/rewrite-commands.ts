@@ -89,14 +89,18 @@ async function runCompaction(context: Context): Promise<void> {
   await assertStopped(context, 'compaction')
   const what = 'This permanently deletes all former values, and who made which change.'
   if (drops) await terminal.confirm(what, flags['yes'] === true)
-  const compacted = await offline(context, 'compaction', journal => compact(journal, !drops))
+  let names = false
+  const compacted = await offline(context, 'compaction', journal => {
+    names = journal.state.knowledge.recording !== undefined
+    return compact(journal, !drops)
+  })
   const { records, bytes, head, before, unneeded, archive } = compacted
   terminal.show(compacted, [
     `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
     `now     ${records} records, ${bytes} bytes, head ${head}`,
     `archive ${archive ?? 'not kept'}`,
     ...unneeded.map(noLongerNeeded),
-    ENTERED_AGAIN
+    ...(names ? [ENTERED_AGAIN] : [])
   ])
 }
 
