@@ -20,11 +20,18 @@ export const EXIT_CODES: string = `Exit codes: ${Object.entries(MEANINGS)
 
 const OF_FAILURES: { readonly [C in FailureCode]?: ExitCode } = {
   'setting-invalid': EXIT.usage,
+  'input-invalid': EXIT.usage,
   'journal-damaged': EXIT.lost,
   'journal-newer': EXIT.lost,
   'key-missing': EXIT.lost,
   'key-invalid': EXIT.lost,
   'key-unknown': EXIT.lost
+}
+
+/** What a service refused, with the code that it has there. */
+export function refusalOf(message: string, code: unknown): Error {
+  if (code === EXIT.usage) return new UsageError(message)
+  return code === EXIT.lost ? new LossError(message) : new OperatorError(message)
 }
 
 /** Undefined for an error that nobody foresaw. */

@@ -1,4 +1,5 @@
 /** System errors in the operator's words, with what to do. */
+import type { Buffer } from 'node:buffer'
 import { disk, fileFault, isFull } from '../../journal/files.ts'
 import { systemCode } from '../../errors.ts'
 import { OperatorError } from '../../command.ts'
@@ -6,7 +7,8 @@ import { OperatorError } from '../../command.ts'
 type Denied = Error & { readonly permission?: string; readonly resource?: string }
 
 const OWNER =
-  'run the command as its owner; root may do it, too, unless file system or container do not let it'
+  `this command runs as user ${process.geteuid?.()}; a file that you name must be in a folder of that ` +
+  'user, or be - (standard input or output), if the command takes it'
 
 const TEXTS: { readonly [code: string]: string } = {
   EACCES: OWNER,
@@ -33,6 +35,18 @@ export function ofFile(error: unknown, path: string): unknown {
   return syscall === undefined || known !== undefined
     ? error
     : Object.assign(error as Error, { path })
+}
+
+/** Reads a file that the operator named. Throws an `OperatorError` if it is larger. */
+export function readGiven(path: string, maxBytes: number): Buffer {
+  const bytes = disk.stat(path)?.size ?? 0
+  if (bytes > maxBytes)
+    throw new OperatorError(`${path} is larger than ${maxBytes} bytes; split it`)
+  try {
+    return disk.read(path)
+  } catch (error) {
+    throw ofFile(error, path)
+  }
 }
 
 /** Errors that are not the system's stay as they are. */

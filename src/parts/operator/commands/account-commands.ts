@@ -85,7 +85,7 @@ async function newPassword(
   isTaken: boolean
 ): Promise<string> {
   const fault = emailRule.fault('email', email)
-  if (fault !== undefined) throw new OperatorError(fault)
+  if (fault !== undefined) throw new UsageError(fault)
   await assertUser(store, email, isTaken)
   await store.close() // a service may start while the password is typed
   return terminal.newSecret(flags['password-stdin'] === true, {

@@ -3,13 +3,12 @@ import { resolve } from 'node:path'
 import { addressOf, ANY_ABILITY } from '../../../rights/rights.ts'
 import { check, sentenceOf } from '../../../rights/validate.ts'
 import { CHANGE_SHAPE } from '../../../accounts/account-shapes.ts'
-import { disk } from '../../../journal/files.ts'
 import { counted } from '../../../log.ts'
 import { OperatorError, UsageError, type Context } from '../../../command.ts'
 import type { NewUser } from '../../commands/operation.ts'
 import { csvRow, decodeUtf8, readCsv, type CsvRow } from '../transfer/csv.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
-import { ofFile } from '../system-error.ts'
+import { readGiven } from '../system-error.ts'
 import { generatedPassword } from './given-fields.ts'
 
 type Member = Omit<NewUser, 'password'>
@@ -28,21 +27,21 @@ function listIn(cell: string, line: number, column: string): readonly string[] {
   if (cell === '') return []
   const names = cell.split(',').map(name => name.trim())
   if (!names.includes('')) return names
-  throw new OperatorError(`line ${line}: ${column} must be names, separated by commas, or *`)
+  throw new UsageError(`line ${line}: ${column} must be names, separated by commas, or *`)
 }
 
-/** Throws an `OperatorError` that names the line. */
+/** Throws an `UsageError` that names the line. */
 export function membersIn(bytes: Uint8Array): readonly Member[] {
   const text = decodeUtf8(bytes)
   const separator = /^[^\n,;]*;/.test(text) ? ';' : ','
   const [header, ...rows] = readCsv(text, separator)
   const names = header?.cells.map(name => name.trim().toLowerCase()) ?? []
   if ([...names].sort().join() !== [...COLUMNS].sort().join()) {
-    throw new OperatorError('its first line must name four columns: email, name, groups, abilities')
+    throw new UsageError('its first line must name four columns: email, name, groups, abilities')
   }
-  if (rows.length === 0) throw new OperatorError('there is no user in it')
+  if (rows.length === 0) throw new UsageError('there is no user in it')
   if (rows.length > MAX_MEMBERS)
-    throw new OperatorError(`it has more than ${MAX_MEMBERS} users; split it`)
+    throw new UsageError(`it has more than ${MAX_MEMBERS} users; split it`)
 
   const memberOf = ({ line, cells }: CsvRow): Member => {
     const cell = (column: string): string => (cells[names.indexOf(column)] ?? '').trim()
@@ -50,7 +49,7 @@ export function membersIn(bytes: Uint8Array): readonly Member[] {
     const abilities = listIn(cell('abilities'), line, 'abilities')
     const name = cell('name') || undefined
     const checked = check(CHANGE_SHAPE, { email: cell('email'), name, groups, abilities })
-    if (!checked.ok) throw new OperatorError(`line ${line}: ${sentenceOf(checked.errors)}`)
+    if (!checked.ok) throw new UsageError(`line ${line}: ${sentenceOf(checked.errors)}`)
     return { email: cell('email'), name, groups, abilities }
   }
   const seen = new Map<string, number>()
@@ -59,7 +58,7 @@ export function membersIn(bytes: Uint8Array): readonly Member[] {
     const address = addressOf(member.email)
     const before = seen.get(address)
     if (before !== undefined)
-      throw new OperatorError(`line ${row.line}: ${member.email} stands in line ${before}, too`)
+      throw new UsageError(`line ${row.line}: ${member.email} stands in line ${before}, too`)
     seen.set(address, row.line)
     return member
   })
@@ -67,11 +66,15 @@ export function membersIn(bytes: Uint8Array): readonly Member[] {
 
 async function membersOf({ flags: { file }, terminal }: Context): Promise<readonly Member[]> {
   const path = file === '-' ? 'standard input' : resolve(String(file))
+  const bytes =
+    file === '-' ? await terminal.readInput(MAX_TEAM_BYTES) : readGiven(path, MAX_TEAM_BYTES)
   try {
-    return membersIn(file === '-' ? await terminal.readInput(MAX_TEAM_BYTES) : disk.read(path))
+    return membersIn(bytes)
   } catch (error) {
-    if (error instanceof OperatorError) throw new OperatorError(`${path}: ${error.message}`)
-    throw ofFile(error, path)
+    // The operator has typed the file, as the words of a command.
+    if (error instanceof OperatorError || error instanceof UsageError)
+      throw new UsageError(`${path}: ${error.message}`)
+    throw error
   }
 }
 

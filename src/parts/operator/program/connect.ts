@@ -16,7 +16,6 @@ import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
 import { State } from '../../../store/state.ts'
 import {
-  LossError,
   OperatorError,
   type IfMissing,
   type JournalRead,
@@ -24,6 +23,7 @@ import {
   type OnRecord,
   type Reached
 } from '../../../command.ts'
+import { refusalOf } from '../../commands/exit-codes.ts'
 import type { Ending } from '../../commands/signals.ts'
 import type { Terminal } from '../../commands/terminal.ts'
 import { readSameFile, readWithBreaths } from '../commands/same-file.ts'
@@ -100,7 +100,7 @@ export class StoreAccess implements Reached {
           const answer = await requestLocal(socket, name, body, operatorName(process.env))
           if (answer.status === 200) return answer.body as Result<N>
           // Only after 503 is it certain that nothing was done: any other answer is final.
-          if (answer.status !== 503 || tries >= BUSY_TRIES) throw refusalOf(answer.body)
+          if (answer.status !== 503 || tries >= BUSY_TRIES) throw refused(answer.body)
           answered = tries
         } catch (error) {
           if (!isTransition(error)) throw error
@@ -153,7 +153,7 @@ export class StoreAccess implements Reached {
       operatorName(process.env),
       take
     )
-    if (status !== 200) throw refusalOf(answer)
+    if (status !== 200) throw refused(answer)
   }
 
   async alone<T>(work: (lock: Lock) => Promise<T>): Promise<T> {
@@ -299,12 +299,12 @@ function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
     .slice(0, MAX_NAME_CHARACTERS)
 }
 
-/** Nothing was done: the process that had the lock ends. */
-function refusalOf(answer: unknown): OperatorError {
-  const { message, isLoss } = answer as { readonly message: string; readonly isLoss?: boolean }
-  return isLoss === true ? new LossError(message) : new OperatorError(message)
+function refused(answer: unknown): Error {
+  const { message, code } = answer as { readonly message: string; readonly code?: number }
+  return refusalOf(message, code)
 }
 
+/** Nothing was done: the process that had the lock ends. */
 function isTransition(error: unknown): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
   return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))

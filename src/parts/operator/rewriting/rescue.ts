@@ -1,6 +1,5 @@
 /** What a service whose journal has failed still holds: for `journal rescue`, and at the stop. */
 import { dirname, join } from 'node:path'
-import { Failure } from '../../../errors.ts'
 import { FileJournal } from '../../../journal/file-journal.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
 import { readKeyFile } from '../../../journal/keys.ts'
@@ -127,8 +126,7 @@ function timeOf(file: FileJournal): string {
 
 function assertFailed(journal: DurableJournal, damage?: string): FileJournal {
   if (!(journal instanceof FileJournal)) {
-    throw new Failure(
-      'input-invalid',
+    throw new OperatorError(
       'a journal in etcd has its records there; journal close, then journal backup'
     )
   }

@@ -1,7 +1,6 @@
 /** The commands that rewrite the journal, and those on its keys. */
 import { randomBytes } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { Failure } from '../../../errors.ts'
 import { disk, piecesOf, withFile } from '../../../journal/files.ts'
 import { isArchive, locationOf, openJournalFile } from '../../../journal/folder.ts'
 import { neededKeys } from '../../../journal/keys.ts'
@@ -28,7 +27,7 @@ async function assertStopped(
   if (status.endpoints !== undefined) {
     const how =
       'stop all instances, copy it to a file, do it there, and copy that to another ETCD_PREFIX'
-    throw new Failure('input-invalid', `a journal in etcd is not written again where it is; ${how}`)
+    throw new OperatorError(`a journal in etcd is not written again where it is; ${how}`)
   }
   const running = await store.look()
   if (running === undefined) return

@@ -9,6 +9,7 @@ import { REWRITTEN, WHOLE, type JournalRecord } from '../../../journal/journal.t
 import { readInSteps, type Recovered } from '../../../journal/recover.ts'
 import type { State } from '../../../store/state.ts'
 import { isExpired } from '../../../rights/rights.ts'
+import { OperatorError } from '../../../command.ts'
 import type { Ending } from '../../commands/signals.ts'
 import { makeWhole } from '../../commands/whole-file.ts'
 import { CONTINUATIONS, CONTINUED, type Continued } from '../commands/journal-files.ts'
@@ -68,13 +69,12 @@ export async function compact(
 ): Promise<Rewritten> {
   const { journal, state } = offline
   const { path, files, end } = journal
-  if (end.records === 0)
-    throw new Failure('input-invalid', `${path} has no records that could be compacted`)
+  if (end.records === 0) throw new OperatorError(`${path} has no records that could be compacted`)
   const earlier = continuations(journal)
   // `--drop-history` is the only way to lose the old journal.
   const archive = keepsHistory ? archiveOf(path, earlier, end.records) : undefined
   if (archive !== undefined && files.stat(archive) !== undefined) {
-    throw new Failure('input-invalid', `${archive} exists already; move it away`)
+    throw new OperatorError(`${archive} exists already; move it away`)
   }
   const checkpoint = change(checkpointAt(state, journal))
   return replaced(

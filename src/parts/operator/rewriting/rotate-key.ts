@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { Failure, systemCode } from '../../../errors.ts'
 import { FileJournal } from '../../../journal/file-journal.ts'
 import type { DurableJournal } from '../../../journal/journal.ts'
+import { OperatorError } from '../../../command.ts'
 import { addKey } from '../../commands/new-keys.ts'
 import type { Rotated } from '../../commands/operation.ts'
 import { ofFile } from '../system-error.ts'
@@ -16,10 +17,7 @@ export async function rotateKey(
   if (!(journal instanceof FileJournal)) return journal.rotateKey!()
   const { files, keyFile } = journal
   if (journal.areKeysGiven) {
-    throw new Failure(
-      'input-invalid',
-      'the program that embeds the service gives its keys, and rotates them'
-    )
+    throw new OperatorError('the program that embeds the service gives its keys, and rotates them')
   }
   journal.assertWritable() // lock, file and keys are still this process's
   try {

@@ -14,9 +14,9 @@ import { FileJournal } from '../../../journal/file-journal.ts'
 import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
 import { check, sentenceOf, type Given } from '../../../rights/validate.ts'
 import { VERSION } from '../../../version.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError, UsageError } from '../../../command.ts'
 import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
-import { EXIT, exitCodeOf } from '../../commands/exit-codes.ts'
+import { exitCodeOf } from '../../commands/exit-codes.ts'
 import { Lines, type OperationName } from '../../commands/operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
@@ -107,15 +107,14 @@ async function answerOf(
   } catch (error) {
     const why = explained(error, TEXTS_OF_SERVICE)
     const isPassing = why instanceof Failure && PASSING.includes(why.code)
-    if (!(why instanceof Failure) && !(why instanceof OperatorError))
+    if (![Failure, OperatorError, UsageError].some(kind => why instanceof kind))
       operated.warn(`${name}: ${(why as Error).stack}`)
     const hasFailed =
       why instanceof Failure &&
       why.code === 'journal-failed' &&
       operated.journal instanceof FileJournal
     const message = `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`
-    const isLoss = exitCodeOf(why) === EXIT.lost
-    return { status: isPassing ? 503 : 409, value: { message, isLoss } }
+    return { status: isPassing ? 503 : 409, value: { message, code: exitCodeOf(why) } }
   }
 }
 
@@ -152,11 +151,11 @@ function said(status: number, message: string): Answer {
   return { status, value: { message } }
 }
 
-/** Throws an `OperatorError` if the body has another shape. */
+/** Throws a `UsageError` if the body has another shape. */
 export async function runOperation(call: Call, name: OperationName, body: Given): Promise<unknown> {
   const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
   const checked = check(shape, body)
-  if (!checked.ok) throw new OperatorError(sentenceOf(checked.errors))
+  if (!checked.ok) throw new UsageError(sentenceOf(checked.errors))
   // Every operation sees what other instances wrote, but for `status`, which must answer while etcd
   // does not.
   if (name !== 'status') await call.journal.catchUp?.()

@@ -2,7 +2,6 @@
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { eitherOf } from '../../../core-settings.ts'
-import { disk } from '../../../journal/files.ts'
 import { MAX_ENTRY_BYTES, MAX_IMPORT_BYTES } from '../../../limits.ts'
 import { counted } from '../../../log.ts'
 import { FIELDS } from '../../../entries/entry.ts'
@@ -10,7 +9,7 @@ import { OperatorError, UsageError, type Command, type Context } from '../../../
 import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { breath } from '../../commands/signals.ts'
-import { ofFile } from '../system-error.ts'
+import { readGiven } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
 import { entriesOf } from '../commands/find-entry.ts'
 import type { Source } from './import-row.ts'
@@ -66,18 +65,6 @@ function named(lines: readonly number[], unit: string): string {
   return `${length} (${unit}${length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
 }
 
-function readFile(path: string): Buffer {
-  const bytes = disk.stat(path)?.size ?? 0
-  if (bytes > MAX_IMPORT_FILE_BYTES) {
-    throw new OperatorError(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
-  }
-  try {
-    return disk.read(path)
-  } catch (error) {
-    throw ofFile(error, path)
-  }
-}
-
 function idsFrom(first: number | undefined, count: number): string {
   if (first === undefined) return ''
   return count === 1 ? `, id ${first}` : `, ids ${first} to ${first + count - 1}`
@@ -102,7 +89,9 @@ async function importFile(context: Context): Promise<void> {
   } = context
   const { readSource } = await import('./import-formats.ts')
   const bytes =
-    file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file))
+    file === '-'
+      ? await terminal.readInput(MAX_IMPORT_FILE_BYTES)
+      : readGiven(resolve(file), MAX_IMPORT_FILE_BYTES)
   const source = readSource(bytes, flags['no-groups'] !== true)
   const { rows, skipped, notKept } = readRows(source)
   const keeps = flags['keep-duplicates'] === true

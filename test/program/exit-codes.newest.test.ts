@@ -1,0 +1,73 @@
+/** The table of exit codes (`src/parts/commands/exit-codes.ts`), held against each command. */
+import assert from 'node:assert/strict'
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { PARTS } from '../../src/settings.ts'
+import { admin, initialized } from '../support/admin.ts'
+import { startProgram } from '../support/program.ts'
+import { freshFolder } from '../support/service.ts'
+
+const commands = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
+
+/** What follows a command's name so that it is called in a right way; the codes without a key file are 3 but for these. */
+const WORDS: { readonly [name: string]: string } = {
+  'entry get': '1', 'entry edit': '1 --user u', 'entry delete': '1', 'entry restore': '1', 'entry purge': '1 --yes',
+  'entry history': '1', 'entry add': '--system s --user u --generate', 'user add': 'a@x --no-password',
+  'user edit': 'a@x --name n', 'user password': 'a@x --remove', 'user second-factor': 'a@x --remove',
+  'user remove': 'a@x', 'token issue': 'a@x', 'token revoke': '0123456789ab', 'audit': '1', 'journal backup': 'NEW',
+  'journal restore': 'COPY', 'journal salvage': 'COPY --to NEW', 'journal rescue': 'NEW', 'import': 'ROWS',
+  'export': '--output NEW --yes', 'journal copy': '--to etcd', 'journal remove': '/none --from etcd'
+}
+/** `rescue` asks a service, and there is none; the others lack a setting. */
+const NOT_LOST: { readonly [name: string]: number } =
+  { 'journal rescue': 1, 'journal close': 2, 'journal reopen': 2, 'journal remove': 2 }
+
+test('each command ends with 2 for a flag that it has not, and with 3 if the key file is missing', async t => {
+  const folder = await initialized(t)
+  const place = freshFolder(t)
+  const [copy, rows] = [join(place, 'copy.jsonl'), join(place, 'rows.csv')]
+  copyFileSync(join(folder, 'journal.jsonl'), copy)
+  writeFileSync(rows, 'name,url,username,password\ns,,u,p\n')
+  rmSync(join(folder, 'journal.key'))
+  for (const { name } of commands) {
+    const words = `${name} ${WORDS[name] ?? ''}`.trim()
+      .replace('NEW', join(place, 'new.csv')).replace('COPY', copy).replace('ROWS', rows)
+    const unknown = await admin(folder, `${words} --no-such-flag`)
+    assert.deepEqual([unknown.code, /has no such flag/.test(unknown.error)], [2, true], words)
+    if (name === 'journal restore') rmSync(join(folder, 'journal.jsonl'))
+    const { code, error } = await admin(folder, words)
+    assert.equal(code, NOT_LOST[name] ?? 3, `${words}: ${error}`)
+    copyFileSync(copy, join(folder, 'journal.jsonl'))
+  }
+})
+
+for (const isServed of [false, true]) test(
+  `what is given and not valid ends with 2, what is not there with 1, ${isServed ? 'beside a service' : 'without one'}`,
+  async t => {
+  const folder = await initialized(t)
+  if (isServed) await startProgram(t, { flags: { data: folder } })
+  assert.equal((await admin(folder, 'user add a@x --no-password --abilities password:read')).code, 0)
+  const team = join(freshFolder(t), 'team.csv')
+  const rows: readonly (readonly [words: string, code: number, team?: string])[] = [
+    ['user add b@x --no-password --abilities foo', 2], ['user add b@x --no-password --groups a,,b', 2],
+    ['user add b@x --no-password --groups a@b', 2], ['user add b --no-password', 2],
+    ['user add b@x --password-stdin', 2], ['user add a@x --no-password', 1],
+    ['user edit a@x --abilities foo', 2], ['user edit a@x --groups *', 2], ['user edit b@x --name n', 1],
+    ['user remove b@x', 1], ['user remove b', 2],
+    ['token issue a@x --abilities foo', 2], ['token issue a@x --ttl-minutes 0', 2], ['token issue b@x', 1],
+    ['token issue a@x --abilities password:update', 2], ['token revoke 0123456789ab', 1],
+    ['entry get 1', 1], ['entry get 01', 2], ['entry delete 1', 1], ['entry list --old x', 2],
+    ['journal verify --head x', 2], ['journal verify /none', 1], ['import /none', 1], ['key list', 0],
+    ['journal verify', 0],
+    ...['email,name,groups,abilities\nc@x,,"a,,b",\n', 'email,name,groups,abilities\nc@x,,,foo\n', 'email\nc@x\n',
+      'email,name,groups,abilities\nc,,,\n', 'email,name,groups,abilities\n"c,,,\n'].map(text =>
+        [`user add --dry-run --file ${team}`, 2, text] as const),
+    ['user add --dry-run --file /none', 1]
+  ]
+  for (const [words, code, text] of rows) {
+    if (text !== undefined) writeFileSync(team, text)
+    const left = await admin(folder, words, '\n')
+    assert.equal(left.code, code, `${words}: ${text ?? ''} ${left.error}`)
+  }
+})
