@@ -498,7 +498,7 @@ test('commands on the journal\'s file need neither the lock nor a writable folde
   writeFileSync(path, Buffer.concat([whole, Buffer.from('{"seq":3,"time')]))
   const before = readdirSync(folder)
   const verified = await admin(folder, 'journal verify')
-  assert.ok(verified.code === 4 && /^torn +14 bytes/m.test(verified.out), verified.out)
+  assert.ok(verified.code === 4 && /^tail +14 bytes/m.test(verified.out), verified.out)
   const copy = join(freshFolder(t), 'copy')
   for (const words of ['journal show', `journal backup ${copy}`]) await done(folder, words)
   assert.deepEqual([readFileSync(path).length, readdirSync(folder)], [whole.length + 14, before],

@@ -10,7 +10,7 @@ import { freshFolder } from '../support/service.ts'
 
 const commands = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
 
-/** What follows a command's name so that it is called in a right way; the codes without a key file are 3 but for these. */
+/** What follows a command's name so that it is called in a right way. */
 const WORDS: { readonly [name: string]: string } = {
   'entry get': '1', 'entry edit': '1 --user u', 'entry delete': '1', 'entry restore': '1', 'entry purge': '1 --yes',
   'entry history': '1', 'entry add': '--system s --user u --generate', 'user add': 'a@x --no-password',

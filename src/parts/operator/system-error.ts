@@ -7,8 +7,8 @@ import { OperatorError } from '../../command.ts'
 type Denied = Error & { readonly permission?: string; readonly resource?: string }
 
 const OWNER =
-  `this command runs as user ${process.geteuid?.()}; a file that you name must be in a folder of that ` +
-  'user, or be - (standard input or output), if the command takes it'
+  'the user that runs this command may not open it: name a file in a folder of that user, or - ' +
+  '(standard input or output), if the command takes it'
 
 const TEXTS: { readonly [code: string]: string } = {
   EACCES: OWNER,
