@@ -166,7 +166,7 @@ test('the numbers in the documents are those of the program', () => {
 /** In thousands, as documents say it. */
 const thousands = (words: number): string => `${Math.round(words / 1000)},000 words`
 
-test('how much code the core, the parts and each of the three questions have to read is said in words, as counted', () => {
+test('how much code there is to read, in all and for each of the three questions, is said in words, as counted', () => {
   const { core, parts } = wordsOfSources()
   const text = README.replaceAll('\n', ' ')
   assert.ok(text.includes(`${thousands(core)} of code`), `the core has ${core} words`)
