@@ -62,7 +62,7 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   assert.match((await send(other.url, 'GET', '/healthz')).json.message, /at the moment/)
   const warned = new RegExp(`^the journal takes no changes at the moment: .*${fresh}.*$`)
   assert.match(other.warnings.slice(1).join('\n'), warned, 'once')
-  await refused(other.folder, 'key rotate', 1, lacks)
+  await refused(other.folder, 'key rotate', 3, lacks)
   await assert.rejects(startService(t, await flagsOf(t, endpoints, randomBytes(32))), failure('key-unknown'))
 
   copyKeys(one, other)
@@ -109,7 +109,7 @@ test('an instance whose watch brings nothing goes on after two rotations, once i
   const lacks = new RegExp(`journal\\.key has no key ${names[1]}`)
   assert.deepEqual([await list(behind), await create(behind)], [503, 500])
   assert.match(faultOf(behind)!, lacks)
-  await refused(behind.folder, 'key rotate', 1, lacks)
+  await refused(behind.folder, 'key rotate', 3, lacks)
   copyKeys(near, behind)
   assert.deepEqual([await create(behind), await list(behind), faultOf(behind)], [200, 200, undefined])
   for (const _ of ['made', 'seals']) await done(behind.folder, 'key rotate')

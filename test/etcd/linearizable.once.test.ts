@@ -40,20 +40,25 @@ for (const [what, isFine, history] of HISTORIES) {
 type Flaw = 'none' | 'stale read' | 'update made again' | 'create made again' | 'create lost'
 
 /**
- * A service in a few lines, with a mistake in one of ten requests: a loaded machine makes few in a round; gives its
- * address.
+ * A service in a few lines, with a mistake in every third request of an operation: a loaded machine makes few in a
+ * round; gives its address.
  */
 async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
   const entries: string[] = [FIELDS.password, FIELDS.password]
   const before = [...entries]
   let requests = 0
+  const asked = new Map<string, number>()
   /** What is done once so many requests have come, as soon or late as these are. */
   const later: { readonly at: number, readonly act: () => void }[] = []
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
     const id = Number(request.url!.split('/').at(-1)) - 1
-    const isFlawed = ++requests % 10 === 0
+    requests++
+    const operation = request.url!.split('/')[2]!
+    const nth = (asked.get(operation) ?? 0) + 1
+    asked.set(operation, nth)
+    const isFlawed = nth % 3 === 0
     while (later[0] !== undefined && later[0].at <= requests) later.shift()!.act()
     const password: string = text === '' ? '' : JSON.parse(text).password
     if (request.url!.startsWith('/api/create')) {

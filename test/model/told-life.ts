@@ -140,12 +140,13 @@ export class Life {
       readonly unrecordedBefore: { readonly [when: string]: readonly number[] } }
     const unrecorded = new Set(Object.values(unrecordedBefore).flat())
     if ((code === 0) !== (unrecorded.size === 0)) throw new Defect(`audit ends with ${code}, of ${unrecorded.size}`)
+    const exposed = await this.admin('entry list --exposed --json')
     const [active, deleted] = await this.#listed()
     // A change may still be under way whose client is gone.
     if (JSON.stringify([active, deleted]) !== before) return this.check()
     this.present = await this.presentNow()
     this.oracle.judge(this.present, knows, unrecorded)
-    await this.#checkExposed(knows, [...active, ...deleted], unrecorded.size > 0)
+    this.#checkExposed(exposed, knows, [...active, ...deleted], unrecorded.size > 0)
     if (this.programs.some(program => program !== undefined)) await this.#checkRoute(knows)
   }
 
@@ -159,8 +160,8 @@ export class Life {
   }
 
   /** The list of what is to be changed has what somebody knows who is gone, or may be told it no more. */
-  async #checkExposed(knows: readonly Row[], entries: readonly any[], mayBeMore: boolean): Promise<void> {
-    const { code, out, error } = await this.admin('entry list --exposed --json')
+  #checkExposed({ code, out, error }: Awaited<ReturnType<Life['admin']>>, knows: readonly Row[],
+    entries: readonly any[], mayBeMore: boolean): void {
     if (code !== (mayBeMore ? 1 : 0)) throw new Defect(`the exposed entries end with ${code}: ${error}`)
     const found = JSON.parse(out).filter(({ exposed }: any) => exposed > 0).map(({ id }: any) => id).join()
     const expected = entries.toSorted((a, b) => a.id - b.id).filter(({ id, grupo }) => knows.some(row => {
