@@ -157,7 +157,7 @@ inBrowser('in both schemes at every width text has the contrast of AA and no tar
         assert.equal(await browser.run('return document.documentElement.scrollWidth > innerWidth'), false, `${width}`)
         const small = await browser.run(`return [...document.querySelectorAll('button:not(.badge)')]
           .filter(one => one.checkVisibility()).map(one => [one.outerHTML, one.getBoundingClientRect()])
-          .filter(([, box]) => box.height < 39.9 || box.width < 39.9)`)
+          .filter(([, box]) => box.height < 39.9 || box.width < 31.9)`)
         assert.deepEqual(small, [], `targets at ${width}`)
       }
     }

@@ -14,6 +14,7 @@ type Row = readonly [what: string, act: (browser: Browser) => Promise<unknown>, 
 const PASSWORD = 'S3cr3ta-del-correo'
 const NOTES = 'PIN of the door: 4711'
 const KEY = 'GEZDGNBVGY3TQOJQ'
+const FORMER = 'Antigua-del-correo'
 const OTHERS = 'v7#Kq-92nR_wd'
 
 const press = (selector: string) => (browser: Browser): Promise<unknown> =>
@@ -45,11 +46,10 @@ const ROWS: readonly Row[] = [
   ['change it back', press('#menu [data-language=es]'), [], []],
   ['open an entry', press(row('.system')), [], []],
   ['see its history', press('#history summary'), ['historyPassword/1'], []],
-  ['show a former password', press('#history li:first-child .was:last-child .icon'), ['formerPassword/1/1'],
-    [PASSWORD]],
-  ['hide that', press('#history li:first-child .was:last-child .icon'), [], []],
-  ['copy a former password', press('#history li:first-child .was:last-child .icon:last-child'),
-    ['formerPassword/1/1'], [PASSWORD]],
+  ['show a former password', press('#history li:first-child .was .icon'), ['formerPassword/1/3'], [FORMER]],
+  ['hide that', press('#history li:first-child .was .icon'), [], []],
+  ['copy a former password', press('#history li:first-child .was .icon:last-child'), ['formerPassword/1/3'],
+    [FORMER]],
   ['close the history', press('#history summary'), [], []],
   ['see who knows it', press('#knowers summary'), ['whoKnows/1'], []],
   ['close that again', press('#knowers summary'), [], []],
@@ -118,6 +118,7 @@ const ACCOUNT: readonly Row[] = [
   ['see the account', press('#show-account'), ['ownSessions'], []],
   ['end the others', press('#end-others'), ['endOwnSessions {"session":"others"}', 'ownSessions'], []],
   ['see the field of the own password', press('#show-own'), [], []],
+  ['put that away', key(KEYS.escape), [], []],
   ['close the account', key(KEYS.escape), [], []],
   ['see who knows a password', press(row('.system')), [], []],
   ['ask for it', press('#knowers summary'), ['whoKnows/1'], []],
@@ -152,7 +153,7 @@ async function follow(browser: Browser, rows: readonly Row[]): Promise<void> {
     const seen = await browser.run<readonly (readonly [string, string])[]>('return asked')
     assert.deepEqual(seen.map(([path]) => path), requests, what)
     const texts = seen.map(([, text]) => text).join()
-    assert.deepEqual([PASSWORD, NOTES, KEY, OTHERS].filter(secret => texts.includes(secret)), told,
+    assert.deepEqual([PASSWORD, NOTES, KEY, FORMER, OTHERS].filter(secret => texts.includes(secret)), told,
       `${what}: what was told`)
   }
 }
@@ -161,6 +162,7 @@ inBrowser('each click asks for what it is about, and nothing else is told', CHRO
   const flags = { 'extra-routes': 'on', journal: 'file', 'rate-limit': '1000' }
   const { browser, service } = await openService(t, flags)
   await updateEntry(service.store, 1, { notas: NOTES, otp: KEY, grupo: 'Finanzas', url: 'https://example.org' }, null)
+  for (const password of [FORMER, PASSWORD]) await updateEntry(service.store, 1, { password }, null)
   await createEntry(service.store, { sistema: 'Otro correo', usuario: 'ana', password: PASSWORD }, null)
   await browser.run("document.getElementById('refresh').click()")
   await browser.until("return document.querySelector('#rows [data-act=copyCode]') !== null")
