@@ -117,7 +117,7 @@ const STATES: readonly (readonly [what: string, there: readonly Step[], back: re
   ['a deleted one', [press('.to-deleted'), there('.row [data-act=restore]'), press('#rows .system'),
     there('#viewer')], [escape, press('.to-deleted')]],
   ['the account', [press('#show-account'), there('#sessions li'), press('#show-own')],
-    [escape]],
+    [escape, escape]],
   ['the help', [press('#help')], [escape]],
   ['a message', [press(row(3, '[data-act=remove]')), there('.message')], [press('.message .offer'), there(row(3, ''))]]
 ]
