@@ -175,7 +175,7 @@ test('with the head of its service\'s stop a restore leaves no gap; with another
   renameSync(path, join(freshFolder(t), 'aside'))
 
   for (const file of [`${copy}.beside`, copy]) {
-    const wrong = file === copy ? '0'.repeat(64) : head
+    const wrong = file === copy ? 'a'.repeat(64) : head
     await refused(folder, `journal restore ${file} --head ${wrong}`, 1,
       joined(/copy\.jsonl\S* does not end with that head, and nothing was changed: /,
         /its last whole line has the head [0-9a-f]{64}, and 0 bytes follow$/m))
