@@ -210,16 +210,3 @@ test('the settings of the unit are taken, and protect what is stored', () => {
   assert.deepEqual([auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, accessLog],
     ['bearer', true, 720, 30, 'user', true])
 })
-
-test('the loop for many users adds each line, also a last one without its end, and prints a line for each', async t => {
-  const folder = await initialized(t)
-  const [, loop = ''] = /```sh\n(tr [^`]*addresses\.txt[^`]*)```/.exec(readFileSync(RUNBOOK, 'utf8')) ?? []
-  const cwd = freshFolder(t)
-  writeFileSync(join(cwd, 'addresses.txt'), 'a@x.org\r\nb@x.org\n\nno address\n  c@x.org')
-  const script = `admin() { "${process.execPath}" "${ADMIN}" --data "${folder}" "$@"; }\n${loop}`
-  const { stdout, stderr } = spawnSync('sh', ['-c', script], { cwd, encoding: 'utf8' })
-  assert.match(stdout, /^a@x\.org \S{20}\nb@x\.org \S{20}\nc@x\.org \S{20}\n$/)
-  assert.match(stderr, /^error: .*email.*\n$/)
-  assert.deepEqual(JSON.parse(await done(folder, 'user list --json')).map((one: { email: string }) => one.email),
-    ['a@x.org', 'b@x.org', 'c@x.org'])
-})

@@ -150,8 +150,7 @@ test('when its output cannot be written, the command ends with 1 and says why', 
   assert.deepEqual([status, String(stderr)], [1, 'error: the output could not be written: ENOSPC\n'])
 })
 
-// The journal cannot grow either, so that the export is not recorded.
-for (const words of ['journal backup -', 'export --yes --output -', 'entry list --json']) {
+for (const words of ['journal backup -', 'entry list --json']) {
   test(`where a file takes only a part of its output, ${words} ends with 1 and says why`, async t => {
     const folder = join(freshFolder(t), 'data')
     makeJournal(folder, 500, BODY_BYTES)
@@ -199,6 +198,16 @@ test('output waits for its reader: the head of a backup into a pipe is said once
   assert.deepEqual(await once(child, 'close'), [0, null])
   assert.ok(Buffer.concat(pieces).equals(journal))
   assert.ok(journal.length - takenAtHead! < 2 ** 20, `${journal.length - takenAtHead!} bytes were on their way`)
+})
+
+test('what cannot be recorded is not exported: where the journal cannot grow either, nothing is written', async t => {
+  const folder = join(freshFolder(t), 'data')
+  makeJournal(folder, 500, BODY_BYTES)
+  const command = 'ulimit -f 16; exec "$0" "$@"'
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command, process.execPath, ADMIN,
+    ...'export --yes --output -'.split(' ')], { env: { DATA_DIR: folder }, encoding: 'utf8' })
+  assert.match(stderr, /^(warning: .+\n)*error: the journal takes no more writes: .*EFBIG; so nothing is shown/)
+  assert.deepEqual([status, stdout], [1, ''])
 })
 
 test('a list may have more lines than a call has arguments', () => {

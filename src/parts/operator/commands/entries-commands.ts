@@ -8,6 +8,7 @@ import {
   fieldsOf,
   OPEN_FIELDS,
   SECRET_FIELDS,
+  type EntryChanges,
   type EntryFields
 } from '../../../entries/entry.ts'
 import type { State } from '../../../store/state.ts'
@@ -238,26 +239,31 @@ async function history(context: Context): Promise<void> {
   // What is set later is not shown.
   const status = await store.status()
   await store.close() // nobody waits for the lock meanwhile
-  const shown: [result: object, line: string][] = []
-  const passwords = new Set<string>()
-  await store.read(status, (record, state) => {
-    const { time, type } = record
-    const changes = changesIn(record, id)
-    if (changes === undefined) return
-    const entry = { ...state.entries.get(id), ...changes }
-    if (entry.password !== undefined) passwords.add(entry.password)
-    const secrets = SECRET_FIELDS.filter(field => entry[field] !== undefined)
+  const eachChange = (
+    look: (fields: EntryChanges, record: JournalRecord, state: State) => void
+  ): Promise<unknown> =>
+    store.read(status, (record, state) => {
+      const changes = changesIn(record, id)
+      if (changes !== undefined) look({ ...state.entries.get(id), ...changes }, record, state)
+    })
+  if (reveals) {
+    // It is read twice: what is shown is recorded before, and a history may be longer than memory.
+    const passwords = new Set<string>()
+    await eachChange(({ password }) => {
+      if (password !== undefined) passwords.add(password)
+    })
+    await store.ask('disclose', { command: 'entry history', id, former: [...passwords] })
+    await store.close()
+  }
+  await eachChange((fields, record, state) => {
+    const secrets = SECRET_FIELDS.filter(field => fields[field] !== undefined)
     const hidden = Object.fromEntries(secrets.map(field => [field, HIDDEN]))
-    const values = fieldsOf(reveals ? entry : { ...entry, ...hidden })
+    const values = fieldsOf(reveals ? fields : { ...fields, ...hidden })
+    const { time, type } = record
     const by = authorOf(state, record)
-    shown.push([
-      { time, by, type, ...values },
-      `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`
-    ])
+    const line = `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`
+    terminal.show({ time, by, type, ...values }, line)
   })
-  if (reveals) await store.ask('disclose', { command: 'entry history', id, former: [...passwords] })
-  await store.close()
-  for (const [result, line] of shown) terminal.show(result, line)
 }
 
 async function purge(context: Context): Promise<void> {
