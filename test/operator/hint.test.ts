@@ -7,7 +7,7 @@ import { memoryStore } from '../support/stores.ts'
 import { createEntry } from '../../src/entries/entry-commands.ts'
 
 for (const [what, readMs, records, endpoints, hint] of [
-  ['a long start with more than ten records an entry', 1_001, 11, undefined, /^hint .*admin\.js journal compact /],
+  ['a long start with more than ten records an entry', 1_001, 11, undefined, /^hint .*journal compact /],
   ['the same on etcd, where that command is refused,', 1_001, 11, ['e'], /^hint .* a copy of the journal in a file/],
   ['a short start', 1_000, 11, undefined, undefined],
   ['a long start with ten records an entry', 1_001, 10, undefined, undefined]
