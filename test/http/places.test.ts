@@ -1,4 +1,4 @@
-/** Small houses whose places are all taken. `places.ci.test.ts` has all kinds of attackers, and TLS. */
+/** Small houses whose places are all taken. `test/campaigns/places.ts` has all kinds of attackers, and TLS. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { besiege, openHouse, type Served } from '../support/places.ts'

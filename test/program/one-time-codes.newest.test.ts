@@ -37,7 +37,7 @@ test('a new entry takes its secret from standard input; what is no secret is ref
   for (const wrong of ['not base-32', 'otpauth://hotp/a?secret=JBSWY3DPEHPK3PXP']) {
     const refusal = await admin(folder, 'entry add --system s --user u --generate --otp-stdin', wrong)
     assert.match(refusal.error, /The otp field must be a base32 secret or an otpauth address\./)
-    assert.equal(refusal.code, 1)
+    assert.equal(refusal.code, 2)
   }
   assert.match((await admin(folder, 'entry list')).error, /no active entries/)
   await done(folder, 'entry add --system s --user u --generate --otp-stdin', SEED)

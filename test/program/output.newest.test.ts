@@ -26,7 +26,7 @@ test('with ACCESS_LOG=on standard output holds JSON lines alone, and a person re
   const [started, line, ...rest] = stdout.trimEnd().split('\n').map(text => JSON.parse(text))
   assert.deepEqual([started.service, line.route, line.entry, rest.map(({ service }) => service)],
     ['started', 'createPassword', 1, ['stopped']])
-  assert.match(stderr, /^data folder [^]*^address [^]*^ready\nstopped\n$/m)
+  assert.match(stderr, /^data folder [^]*^address [^]*^ready\nchain head .*, at the stop\nstopped\n$/m)
 })
 
 test('a reader of the output that goes away costs lines, not the service', async t => {

@@ -83,7 +83,7 @@ describe('stops', { concurrency: 2 }, () => {
       const first = await startProgram(t)
       assert.equal(socketsIn(first.folder).length, 1)
       await idle(t, first.url)
-      assert.match(await stopsAtOnce(first, signal), /^ready\nstopped\n$/m)
+      assert.match(await stopsAtOnce(first, signal), /^ready\nchain head .*, at the stop\nstopped\n$/m)
       assert.equal(first.stderr, 'warning: the rate limit is off\n')
       const second = await startProgram(t, { flags: { data: first.folder, port: String(portOf(first)) } })
       assert.equal(second.url, first.url)

@@ -173,7 +173,7 @@ test('a journal as the first version wrote it is compacted, and shows the same',
 test('an empty journal is not compacted', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)
-  await assert.rejects(compact(store), { code: 'input-invalid' })
+  await assert.rejects(compact(store), /has no records that could be compacted/)
   await store.close()
   assert.deepEqual(readdirSync(folder).sort(), NAMES)
 })

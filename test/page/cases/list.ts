@@ -227,6 +227,7 @@ inBrowser('the language is the browser\'s, and switched by the menu, also across
   assert.equal(await seen(), 'esContraseñas')
   await browser.click('#show-menu')
   await browser.click('#menu [data-language=en]')
+  await browser.until("return document.title === 'Passwords'") // its texts are loaded first
   assert.equal(await seen(), 'enPasswords')
   assert.equal(await textOf(browser, '#count'), '8 entries')
   assert.equal(await (await browser.find('#rows [data-act=copy]')).name(), 'Copy password of Ágora')
