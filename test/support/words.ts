@@ -51,9 +51,10 @@ export function wordsFrom(roots: readonly string[], given: readonly string[]): n
   return wordsOf(read)
 }
 
-/** The files, or folders with a slash at the end, that a cell of a table names. */
+/** The files below `src`, or folders with a slash at the end, that a cell of a table names, but for tests. */
 export function pathsIn(cell: string): string[] {
   return [...cell.matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(found => found[1]!)
+    .filter(path => !path.startsWith('test/'))
 }
 export const isSource = (path: string): boolean => TEXTS.has(path) ||
   path.endsWith('/') && [...TEXTS.keys()].some(one => one.startsWith(path))
