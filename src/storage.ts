@@ -8,7 +8,8 @@ import type { Keyring } from './journal/keys.ts'
 import type { Lock } from './journal/lock.ts'
 import { counted, type Log } from './log.ts'
 import { JOURNALS } from './settings.ts'
-import { State } from './store/state.ts'
+import { emptyState } from './slices.ts'
+import type { State } from './store/state.ts'
 import { Store } from './store/store.ts'
 
 /** The open storage; lock and journal are undefined in memory. */
@@ -35,7 +36,7 @@ export async function openStorage(
   log: Log,
   { mayCreate, files = disk, keys }: OpenOptions = {}
 ): Promise<Storage> {
-  const state = new State()
+  const state = emptyState()
   if (settings.journal === 'memory') {
     log.warn('JOURNAL=memory keeps nothing beyond this process')
     const store = new Store(openMemoryJournal(Date.now, state.apply), state)

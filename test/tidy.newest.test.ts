@@ -40,6 +40,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     name: 'store', ofNode: ['node:buffer', 'node:crypto'],
     holds: ['store/', 'rights/', 'entries/', 'accounts/', 'knowledge/']
   }],
+  [{ name: 'slices', holds: ['slices.ts'], ofNode: [] }],
   [{
     name: 'http', holds: ['http/', 'log.ts'],
     ofNode: [
@@ -250,6 +251,14 @@ function circles(sources: Sources): string[] {
     }
   }
   return [...left.keys()]
+}
+
+/** Of the store, which knows slices and is handed them; their types name what the state holds. */
+function roomsOfStore(sources: Sources): string[] {
+  return eachImport(sources, (path, one) => {
+    const [, room] = /^src\/(entries|accounts|knowledge)\//.exec(targetOf(path, one) ?? '') ?? []
+    return path.startsWith('src/store/') && room !== undefined && !one.isType ? `imports ${room}` : undefined
+  })
 }
 
 function strayModules(sources: Sources): string[] {
@@ -482,6 +491,17 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/store/e.ts': ["import { e } from './e.ts'"]
     },
     found: ['src/journal/c.ts', 'src/journal/a.ts', 'src/journal/b.ts', 'src/store/e.ts']
+  },
+  'the store imports nothing of entries, accounts and knowledge but types': {
+    find: roomsOfStore,
+    bad: {
+      'src/store/a.ts': [
+        "import { b } from '../entries/b.ts'", "import type { C } from '../accounts/c.ts'",
+        "import { type D } from '../knowledge/d.ts'", "import { e } from '../rights/e.ts'"
+      ],
+      'src/knowledge/d.ts': ["import { b } from '../entries/b.ts'"]
+    },
+    found: ['src/store/a.ts:1 imports entries', 'src/store/a.ts:3 imports knowledge']
   },
   'each module imports the modules of Node that it is allowed': { find: strayModules },
   'what a module is allowed of Node is used': { find: idleAllowances },

@@ -10,7 +10,7 @@ import {
   type GivenGroups,
   type NewUser
 } from './account-shapes.ts'
-import { event } from '../store/event.ts'
+import { event } from '../store/events.ts'
 import { GroupNames, spelledIn } from '../rights/groups.ts'
 import {
   groupsIn,

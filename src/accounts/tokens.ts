@@ -1,7 +1,7 @@
 /** New tokens (contract §5.3): their text is kept nowhere, only its hash. */
 import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
-import { event } from '../store/event.ts'
+import { event } from '../store/events.ts'
 import type { State } from '../store/state.ts'
 import { isExpired, type Groups, type User } from '../rights/rights.ts'
 import { groupsIn, type Issued } from './listed.ts'

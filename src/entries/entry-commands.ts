@@ -14,7 +14,7 @@ import {
 import { assertSettable } from './entry-shapes.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { told, type Reader } from '../knowledge/disclosure.ts'
-import { event } from '../store/event.ts'
+import { event } from '../store/events.ts'
 import type { Draft } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import { invalid, sees, type Groups, type Session } from '../rights/rights.ts'

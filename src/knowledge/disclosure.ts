@@ -2,7 +2,7 @@
 import { Failure } from '../errors.ts'
 import type { Tells } from '../entries/entry.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
-import { event } from '../store/event.ts'
+import { event } from '../store/events.ts'
 import { idLists } from './ids.ts'
 import type { Knower } from './knowledge.ts'
 import type { Draft, State } from '../store/state.ts'

@@ -1,14 +1,16 @@
 /** The events of what is known, and their effects. */
 import type { Entries } from '../entries/entry-table.ts'
+import type { JournalRecord } from '../journal/journal.ts'
 import { HOST, type User } from '../rights/rights.ts'
+import { known, OPERATOR, type Slice, type Tables } from '../store/events.ts'
 import type { Ids } from './ids.ts'
-import type {
-  KeptKnower,
-  KeptRecording,
-  Knower,
+import {
   Knowledge,
-  KnowledgeTable,
-  Recording
+  type KeptKnower,
+  type KeptRecording,
+  type Knower,
+  type KnowledgeTable,
+  type Recording
 } from './knowledge.ts'
 
 /** What builds before 1.1.0 wrote: the active entries, those of some groups, or all. */
@@ -63,30 +65,19 @@ export interface KnowledgeEvents {
   'knowledge.former': { readonly passwords?: unknown }
 }
 
-interface Tables {
-  readonly knowledge: KnowledgeTable
-  readonly users: Map<number, User>
-  readonly entries: { readonly size: number }
-}
-
-interface EventType<D> {
-  readonly fields: readonly (keyof D)[]
-  readonly rows?: readonly [list: string, fields: readonly string[]]
-  readonly reduce: (tables: Tables, data: D, timeMs: number, by: number | null) => void
-}
-
-/** An operator's account name in a record's data, or an empty text. */
-export const OPERATOR = 'operator'
-
-export function operatorNamed(name: string): string {
+function operatorNamed(name: string): string {
   return name === '' ? 'operator' : `operator:${name}`
+}
+
+/** The operator who made a record; undefined if none is named. */
+export function operatorIn({ data }: Pick<JournalRecord, 'data'>): string | undefined {
+  const { [OPERATOR]: name } = data as { readonly [OPERATOR]?: string }
+  return name === undefined ? undefined : operatorNamed(name)
 }
 
 /** Undefined for an embedder's process, and in the open configuration. */
 export function namedIn(data: object, by: number | null): Knower | undefined {
-  if (by !== null) return by
-  const { [OPERATOR]: name } = data as { readonly [OPERATOR]?: string }
-  return name === undefined ? undefined : operatorNamed(name)
+  return by ?? operatorIn({ data })
 }
 
 /** Whoever made a change; in the open configuration nobody is named. */
@@ -99,7 +90,11 @@ export function authorOf(
 }
 
 /** Drafts take no kept events. */
-const whole = ({ knowledge }: Tables): Knowledge => knowledge as Knowledge
+function whole({ knowledge }: Tables): Knowledge {
+  if (!(knowledge instanceof Knowledge)) throw new Error('a draft takes no kept event')
+  return knowledge
+}
+
 const nothing = (): void => {}
 
 function listed(tables: Tables, list: List): readonly number[] {
@@ -110,82 +105,79 @@ function listed(tables: Tables, list: List): readonly number[] {
     .filter(id => typeof list === 'string' || list.includes(entries.grupo(id) ?? ''))
 }
 
-export const KNOWLEDGE_TYPES: {
-  readonly [T in keyof KnowledgeEvents]: EventType<KnowledgeEvents[T]>
-} = {
-  'passwords.told': {
-    fields: ['operation', 'entryIds', 'password', 'ids', 'list'],
-    reduce: (tables, { entryIds, password, ids, list, ...data }, _timeMs, by) => {
-      const knower = namedIn(data, by) ?? HOST
-      if (password !== undefined) tables.knowledge.tellFormer(knower, password)
-      else tables.knowledge.tell(knower, entryIds ?? ids ?? listed(tables, list!))
-    }
-  },
-  'entries.disclosed': {
-    fields: ['command', 'entries', 'entryIds', 'former', 'everything', 'fields', 'id', 'list'],
-    reduce: (tables, data) => {
-      const { knowledge } = tables
-      const { entryIds, former = [], everything, fields, id, list = 'all', ...rest } = data
-      if (fields !== undefined) return
-      const knower = namedIn(rest, null) ?? OPERATOR
-      for (const password of former) knowledge.tellFormer(knower, password)
-      if (everything) knowledge.tellAll(knower)
-      else knowledge.tell(knower, entryIds ?? (id === undefined ? listed(tables, list) : [id]))
-    }
-  },
-  'recording.begun': {
-    fields: [],
-    reduce: ({ knowledge }, _data, timeMs) => knowledge.record('begun', timeMs)
-  },
-  'recording.ended': {
-    fields: [],
-    reduce: ({ knowledge }, _data, timeMs) => knowledge.record('ended', timeMs)
-  },
-  'recording.gap': {
-    fields: ['why'],
-    reduce: ({ knowledge }, _data, timeMs) => knowledge.record('gap', timeMs)
-  },
-  'recording.kept': {
-    fields: ['recording', 'unrecordedBefore'],
-    reduce: (tables, kept) => whole(tables).restoreRecording(kept)
-  },
-  'knowers.kept': {
-    fields: ['knowers'],
-    rows: ['knowers', ['knower', 'ids', 'equal']],
-    reduce: (tables, { knowers }) => {
-      for (const { knower, ids = [], equal = [] } of knowers) {
-        whole(tables).tell(knower, ids)
-        whole(tables).tellEqual(knower, equal)
+export const KNOWLEDGE_EVENTS: Slice<KnowledgeEvents> = {
+  isInDrafts: true,
+  changesRights: false,
+  types: {
+    'passwords.told': {
+      fields: ['operation', 'entryIds', 'password', 'ids', 'list'],
+      reduce: (tables, { entryIds, password, ids, list, ...data }, _timeMs, by) => {
+        const knower = namedIn(data, by) ?? HOST
+        if (password !== undefined) tables.knowledge.tellFormer(knower, password)
+        else tables.knowledge.tell(knower, entryIds ?? ids ?? listed(tables, list!))
       }
-    }
-  },
-  'knowledge.addresses': {
-    fields: ['users'],
-    rows: ['users', ['id', 'email', 'name']],
-    reduce: ({ users }, { users: removed }) => {
-      for (const { id, email, name } of removed) {
-        const user = users.get(id)
-        if (user === undefined) throw new Error(`id ${id} does not exist`)
-        users.set(id, { ...user, email, name })
+    },
+    'entries.disclosed': {
+      fields: ['command', 'entries', 'entryIds', 'former', 'everything', 'fields', 'id', 'list'],
+      reduce: (tables, data) => {
+        const { knowledge } = tables
+        const { entryIds, former = [], everything, fields, id, list = 'all', ...rest } = data
+        if (fields !== undefined) return
+        const knower = namedIn(rest, null) ?? OPERATOR
+        for (const password of former) knowledge.tellFormer(knower, password)
+        if (everything) knowledge.tellAll(knower)
+        else knowledge.tell(knower, entryIds ?? (id === undefined ? listed(tables, list) : [id]))
       }
-    }
-  },
-  'knowledge.kept': {
-    fields: ['changes', 'recent', 'recording', 'unrecordedBefore'],
-    reduce: (tables, { recording }, timeMs) => {
-      const knowledge = whole(tables)
-      knowledge.recording = recording
-      if (recording === 'begun') knowledge.record('gap', timeMs)
-      knowledge.hasLostKept = true
-    }
-  },
-  'knowledge.knowers': { fields: ['knowers'], reduce: nothing },
-  'knowledge.changes': { fields: ['first', 'changes'], reduce: nothing },
-  'knowledge.pages': { fields: ['pages'], reduce: nothing },
-  'knowledge.former': { fields: ['passwords'], reduce: nothing }
-}
-
-/** Whether a draft must know of it. */
-export function isOfKnowledge(type: string): boolean {
-  return /^(passwords|recording)\./.test(type)
+    },
+    'recording.begun': {
+      fields: [],
+      reduce: ({ knowledge }, _data, timeMs) => knowledge.record('begun', timeMs)
+    },
+    'recording.ended': {
+      fields: [],
+      reduce: ({ knowledge }, _data, timeMs) => knowledge.record('ended', timeMs)
+    },
+    'recording.gap': {
+      fields: ['why'],
+      reduce: ({ knowledge }, _data, timeMs) => knowledge.record('gap', timeMs)
+    },
+    'recording.kept': {
+      fields: ['recording', 'unrecordedBefore'],
+      reduce: (tables, kept) => whole(tables).restoreRecording(kept)
+    },
+    'knowers.kept': {
+      fields: ['knowers'],
+      rows: ['knowers', ['knower', 'ids', 'equal']],
+      reduce: (tables, { knowers }) => {
+        for (const { knower, ids = [], equal = [] } of knowers) {
+          whole(tables).tell(knower, ids)
+          whole(tables).tellEqual(knower, equal)
+        }
+      }
+    },
+    'knowledge.addresses': {
+      fields: ['users'],
+      rows: ['users', ['id', 'email', 'name']],
+      reduce: (tables, { users: removed }) => {
+        whole(tables)
+        const { users } = tables
+        for (const { id, email, name } of removed) {
+          users.set(id, { ...known(users, id), email, name })
+        }
+      }
+    },
+    'knowledge.kept': {
+      fields: ['changes', 'recent', 'recording', 'unrecordedBefore'],
+      reduce: (tables, { recording }, timeMs) => {
+        const knowledge = whole(tables)
+        knowledge.recording = recording
+        if (recording === 'begun') knowledge.record('gap', timeMs)
+        knowledge.hasLostKept = true
+      }
+    },
+    'knowledge.knowers': { fields: ['knowers'], reduce: nothing },
+    'knowledge.changes': { fields: ['first', 'changes'], reduce: nothing },
+    'knowledge.pages': { fields: ['pages'], reduce: nothing },
+    'knowledge.former': { fields: ['passwords'], reduce: nothing }
+  }
 }

@@ -156,6 +156,10 @@ export class Knowledge implements KnowledgeTable {
     return [...this.#known.keys()].filter(knower => knower !== OTHERS)
   }
 
+  draft(): KnowledgeDraft {
+    return new KnowledgeDraft(this)
+  }
+
   keptRecording(): KeptRecording {
     const { recording, gapMs } = this
     return {

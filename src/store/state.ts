@@ -1,13 +1,10 @@
 /** The state that is served, and drafts of it for decisions. */
+import type { Entries, EntryTable } from '../entries/entry-table.ts'
+import type { Entry } from '../entries/entry.ts'
 import { Failure } from '../errors.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
-import { Entries, type EntryTable } from '../entries/entry-table.ts'
-import type { Entry } from '../entries/entry.ts'
-import { assertKnownEvent, isOfEntries, reduce, type Deletion, type Tables } from './events.ts'
-import type { Clock } from './clock.ts'
+import type { Knowledge, KnowledgeDraft } from '../knowledge/knowledge.ts'
 import { GroupNames } from '../rights/groups.ts'
-import { isOfKnowledge } from '../knowledge/knowledge-events.ts'
-import { Knowledge, KnowledgeDraft } from '../knowledge/knowledge.ts'
 import {
   addressOf,
   isExpired,
@@ -16,14 +13,17 @@ import {
   type Token,
   type User
 } from '../rights/rights.ts'
+import type { Clock } from './clock.ts'
+import type { Deletion, EventTypes, Tables } from './events.ts'
 
 export class State implements Tables {
+  readonly events: EventTypes
   /** Of all that lists depend on. */
-  readonly clock: Clock = { now: 0 }
-  readonly names: GroupNames = new GroupNames()
-  readonly entries: Entries = new Entries(this.names, this.clock)
+  readonly clock: Clock
+  readonly names: GroupNames
+  readonly entries: Entries
+  readonly knowledge: Knowledge
   readonly deletions: Map<number, Deletion> = new Map()
-  readonly knowledge: Knowledge = new Knowledge(this.clock)
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
   readonly tokens: Map<string, Token> = new Map()
@@ -31,6 +31,17 @@ export class State implements Tables {
   recorded = ''
   /** When it last changed what users may do. */
   rights = 0
+
+  constructor(
+    events: EventTypes,
+    { clock, names, entries, knowledge }: Pick<State, 'clock' | 'names' | 'entries' | 'knowledge'>
+  ) {
+    this.events = events
+    this.clock = clock
+    this.names = names
+    this.entries = entries
+    this.knowledge = knowledge
+  }
 
   /**
    * Ignores case and how accents are encoded; an old journal may have two that differ in that
@@ -42,12 +53,12 @@ export class State implements Tables {
     )
   }
 
-  /** Throws as `reduce` and `assertKnownEvent`. */
+  /** Throws as `EventTypes` does. */
   readonly apply = (record: JournalRecord): void => {
-    assertKnownEvent(record.type, record.data)
-    reduce(this, record, Date.parse(record.time))
+    this.events.assertKnown(record.type, record.data)
+    this.events.reduce(this, record, Date.parse(record.time))
     this.recorded = record.time
-    if (record.type.startsWith('user')) this.rights = ++this.clock.now
+    if (this.events.changesRights(record)) this.rights = ++this.clock.now
   }
 
   /** The open configuration's journal may hold expired tokens, too. */
@@ -78,7 +89,7 @@ export class Draft implements EntryTable {
     this.#state = state
     this.#nowMs = nowMs
     this.names = new GroupNames(state.names)
-    this.knowledge = new KnowledgeDraft(state.knowledge)
+    this.knowledge = state.knowledge.draft()
     this.#tables = {
       entries: this,
       names: this.names,
@@ -134,8 +145,8 @@ export class Draft implements EntryTable {
     return isThere && user.abilities === abilities && user.groups === groups
   }
 
-  /** Ignores users and tokens: a command about them is alone in its write. */
   take(event: EncodedEvent): void {
-    if (isOfEntries(event.type) || isOfKnowledge(event.type)) reduce(this.#tables, event, 0)
+    const { events } = this.#state
+    if (events.isInDrafts(event)) events.reduce(this.#tables, event, 0)
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { TOKEN_SWEEP_MS } from '../../src/limits.ts'
-import { event } from '../../src/store/event.ts'
+import { event } from '../../src/store/events.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { hashAtFullCost } from '../support/hashes.ts'
 import type { RawAnswer } from '../support/raw.ts'

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/embedding/embedded-service.ts'
 import { admin } from '../support/admin.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
-import { event } from '../../src/store/event.ts'
+import { event } from '../../src/store/events.ts'
 import { fileStore } from '../support/stores.ts'
 
 const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }

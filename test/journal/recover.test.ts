@@ -14,7 +14,7 @@ import type { JournalRecord, Event } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { tornFault } from '../../src/journal/torn.ts'
-import { assertKnownEvent, EVENT_TYPES } from '../../src/store/events.ts'
+import { EVENTS } from '../../src/slices.ts'
 import {
   BLOCK_BYTES, MAX_COMMIT_BYTES, MAX_LINE_BYTES, MAX_SHORT_WRITE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES
 } from '../../src/limits.ts'
@@ -428,22 +428,22 @@ const LISTS: { readonly [type: string]: readonly [list: string, row: object | nu
 test('a field that a later version may have added is refused in the data of every type, and in its rows', () => {
   const newer = { code: 'journal-newer' }
   const takes = (type: string, data: object): boolean => {
-    try { assertKnownEvent(type, data) } catch { return false }
+    try { EVENTS.assertKnown(type, data) } catch { return false }
     return true
   }
-  assert.ok(EVENT_TYPES.length > 30)
-  for (const type of EVENT_TYPES) {
+  assert.ok(EVENTS.names.length > 30)
+  for (const type of EVENTS.names) {
     // A number in the one; what an earlier build kept, and nobody reads, in the other.
     const hasRows = !/^(entries\.disclosed|knowledge\.(knowers|changes|pages|former))$/.test(type)
     const lists = LIST_NAMES.filter(list => hasRows && takes(type, { [list]: [] }))
-    assert.throws(() => assertKnownEvent(type, { [lists[0] ?? 'id']: [], later: 1 }), newer, type)
+    assert.throws(() => EVENTS.assertKnown(type, { [lists[0] ?? 'id']: [], later: 1 }), newer, type)
     for (const list of lists) {
-      assert.throws(() => assertKnownEvent(type, { [list]: [{ later: 1 }] }), newer, `${type}: ${list}`)
+      assert.throws(() => EVENTS.assertKnown(type, { [list]: [{ later: 1 }] }), newer, `${type}: ${list}`)
     }
   }
   for (const [type, [list, row]] of Object.entries(LISTS)) {
-    assertKnownEvent(type, { [list]: [row] })
-    assert.throws(() => assertKnownEvent(type, { [list]: [row, { later: 1 }] }), newer, type)
+    EVENTS.assertKnown(type, { [list]: [row] })
+    assert.throws(() => EVENTS.assertKnown(type, { [list]: [row, { later: 1 }] }), newer, type)
   }
 })
 

@@ -10,7 +10,8 @@ import { FIRST_HASH, sealBatch } from '../../src/journal/line.ts'
 import { PROOFS } from '../../src/parts/operator/salvage/proofs.ts'
 import { rebuild } from '../../src/parts/operator/salvage/salvage.ts'
 import type { Events } from '../../src/store/events.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
+import type { State } from '../../src/store/state.ts'
 import { checkState } from '../support/check.ts'
 import { randomOf } from '../support/random.ts'
 
@@ -77,7 +78,7 @@ function journalOf(changes: readonly Change[]): Journal {
   const events = changes.map(([type, data, by = null]) => ({ type, by, data, json: JSON.stringify(data) }))
   const { lines, records } = sealBatch(events, 0, FIRST_HASH,
     { time: TIME, key: KEYS.newest, nonce: () => randomBytes(12) })
-  const truth = new State()
+  const truth = emptyState()
   for (const record of records) truth.apply(record)
   return { lines, records, bytes: bytesOf(lines), truth }
 }

@@ -8,7 +8,7 @@ import type { Files } from '../../src/journal/files.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
 import { importEntries, reencryptJournal, rotateKey } from '../support/rewrite.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
 import { Store } from '../../src/store/store.ts'
 import { checkState } from '../support/check.ts'
 import { seeded, type Random } from '../support/random.ts'
@@ -241,7 +241,7 @@ class Life {
     this.#repaired = false
     this.#nowMs++ // as any start is later than the one before
     const applied = this.#applied
-    const state = new State()
+    const state = emptyState()
     const apply = (record: JournalRecord): void => {
       state.apply(record)
       if (!record.type.startsWith('journal.')) applied.push(noteOf(record.type, record.data as object))

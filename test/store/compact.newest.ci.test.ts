@@ -7,7 +7,7 @@ import { compact, reencrypt } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore as open } from '../support/stores.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
-import { event } from '../../src/store/event.ts'
+import { event } from '../../src/store/events.ts'
 
 const fields = { password: 'p', sistema: 's', usuario: 'u' }
 

@@ -18,7 +18,7 @@ import {
 } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
-import { event } from '../../src/store/event.ts'
+import { event } from '../../src/store/events.ts'
 import { isExpired } from '../../src/rights/rights.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']

@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import type { EncodedEvent, Journal } from '../../src/journal/journal.ts'
 import { MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../../src/limits.ts'
-import { event } from '../../src/store/event.ts'
+import { event } from '../../src/store/events.ts'
 import { CommandQueue, type Queued } from '../../src/store/queue.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
 import { Store, type Command, type JournalObserver } from '../../src/store/store.ts'
 
 type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) =>
@@ -22,7 +22,7 @@ function queued(
 ) {
   const data: unknown[] = []
   const appends: unknown[][] = []
-  const state = new State()
+  const state = emptyState()
   let asked = 0
   const journal: Journal = {
     maxRecords: 4, maxBytes: 300, maxEventBytes: 1_000, tagKey: '',

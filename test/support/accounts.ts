@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { openMemoryJournal, type JournalRecord } from '../../src/journal/journal.ts'
 import { PasswordHasher, type ScryptCost } from '../../src/accounts/passwords.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
 import { Store } from '../../src/store/store.ts'
 import { fileStore, withAccounts, type FullStore } from './stores.ts'
 import { CHEAP } from './hashes.ts'
@@ -21,7 +21,7 @@ export class World {
   /** A store on all records so far, as after a restart. */
   open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(cost)): FullStore {
     const wallMs = (): number => this.nowMs
-    const state = new State()
+    const state = emptyState()
     for (const record of this.records) state.apply(record)
     const journal = openMemoryJournal(wallMs, record => {
       state.apply(record)

@@ -18,6 +18,9 @@ import {
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { readJournal } from '../../src/journal/recover.ts'
+import { ENTRY_EVENTS } from '../../src/entries/entry-events.ts'
+import { emptyState } from '../../src/slices.ts'
+import { EventTypes, type Slice } from '../../src/store/events.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
 import type { Rotated } from '../../src/parts/commands/operation.ts'
@@ -25,6 +28,13 @@ import type { Rewritten } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
+
+/** Events that do nothing. */
+const TESTED: Slice<any> = {
+  isInDrafts: false, changesRights: false,
+  types: Object.fromEntries(['made', 'noted', 'event', 'long'].map(name =>
+    [`test.${name}`, { fields: [], reduce: () => {} }]))
+}
 
 /** A journal in a file behind a commit loop, as a store has it, with what an operator can do to it. */
 export class FileBehindLoop {
@@ -37,7 +47,7 @@ export class FileBehindLoop {
     this.inner = inner
     this.records = records
     this.#apply = apply
-    this.#store = new Store(inner, new State())
+    this.#store = new Store(inner, new State(new EventTypes([ENTRY_EVENTS, TESTED]), emptyState()))
   }
 
   get data(): unknown[] { return this.records.map(record => record.data) }

@@ -13,7 +13,7 @@ import type { Ending } from '../../src/parts/commands/signals.ts'
 import * as rewrite from '../../src/parts/operator/rewriting/rewrite.ts'
 import { rotateKey as rotate } from '../../src/parts/operator/rewriting/rotate-key.ts'
 import type { EntryRow } from '../../src/entries/entry.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
 import type { Commits, Store } from '../../src/store/store.ts'
 
 export type Rewritten = rewrite.Rewritten
@@ -50,7 +50,7 @@ export function reencrypt(store: Store, onProgress: OnProgress = () => {}): Prom
 }
 
 export function reencryptJournal(journal: FileJournal, onProgress: OnProgress): Promise<Rewritten> {
-  return rewrite.reencrypt({ journal, state: new State(), onProgress, ending: UNENDED })
+  return rewrite.reencrypt({ journal, state: emptyState(), onProgress, ending: UNENDED })
 }
 
 export function compact(

@@ -12,7 +12,8 @@ import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { PasswordHasher } from '../../src/accounts/passwords.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
+import type { State } from '../../src/store/state.ts'
 import { salvage } from '../../src/parts/operator/salvage/salvage.ts'
 import { checkState } from './check.ts'
 import { fileStore, rotateKey, type FullStore } from './stores.ts'
@@ -223,7 +224,7 @@ function newestId(records: readonly JournalRecord[]): number {
 }
 
 function stateOf(records: readonly JournalRecord[]): State {
-  const state = new State()
+  const state = emptyState()
   for (const record of records) state.apply(record)
   return state
 }
@@ -255,7 +256,7 @@ export async function salvageAndCheck(
   else assert.deepEqual(taken, is, 'every line that can be opened was')
   assert.equal(made.opened, expected.length)
   assert.deepEqual(readFileSync(path), damaged, 'the source is as it was')
-  const state = new State()
+  const state = emptyState()
   const found: JournalRecord[] = []
   readJournal(disk, target, keys, record => { found.push(record); state.apply(record) })
   checkState(state)

@@ -9,7 +9,7 @@ import { openJournalFile } from '../../src/journal/folder.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
 import type { Rotated } from '../../src/parts/commands/operation.ts'
 import type { PasswordHasher } from '../../src/accounts/passwords.ts'
-import { State } from '../../src/store/state.ts'
+import { emptyState } from '../../src/slices.ts'
 import { Accounts } from '../../src/accounts/accounts.ts'
 import { Store, type JournalObserver } from '../../src/store/store.ts'
 import { checkState } from './check.ts'
@@ -33,7 +33,7 @@ export function withAccounts(store: Store, options?: ConstructorParameters<typeo
 
 /** A store on a journal in a folder, without the folder's lock. */
 export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
-  const state = new State()
+  const state = emptyState()
   const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...options }
   const open = ['journal.jsonl', 'journal.key'].some(name => existsSync(join(folder, name))) ? openJournalFile
     : beginEmpty
@@ -61,6 +61,6 @@ export async function rotateKey(store: Store): Promise<Rotated> {
 }
 
 export function memoryStore(): Store {
-  const state = new State()
+  const state = emptyState()
   return new Store(openMemoryJournal(Date.now, state.apply), state)
 }

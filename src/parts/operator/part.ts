@@ -4,7 +4,7 @@ import { systemCode } from '../../errors.ts'
 import { disk } from '../../journal/files.ts'
 import { locationOf } from '../../journal/folder.ts'
 import type { Part } from '../../part.ts'
-import { event } from '../../store/event.ts'
+import { event } from '../../store/events.ts'
 import type { Store } from '../../store/store.ts'
 
 /** Above both limits the log suggests a compaction. */

@@ -7,7 +7,8 @@ import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readInSteps } from '../../journal/recover.ts'
 import { ENTRY_FIELDS, fieldsOf, type EntryChanges } from '../../entries/entry.ts'
 import { sees, type Groups } from '../../rights/rights.ts'
-import { changesIn, operatorIn } from '../routes/changes.ts'
+import { changesIn } from '../../entries/entry-events.ts'
+import { operatorIn } from '../../knowledge/knowledge-events.ts'
 
 const MAX_READ_MS = 10_000
 const MAX_READ_BYTES = 512 * 1024 * 1024

@@ -12,7 +12,8 @@ import {
   type EntryFields
 } from '../../../entries/entry.ts'
 import type { State } from '../../../store/state.ts'
-import { changesIn, operatorIn } from '../../routes/changes.ts'
+import { changesIn } from '../../../entries/entry-events.ts'
+import { operatorIn } from '../../../knowledge/knowledge-events.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
 import type { Listed, Named } from '../../commands/operation.ts'
 import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'

@@ -7,7 +7,7 @@ import { readKeyFile } from '../../../journal/keys.ts'
 import { Failure } from '../../../errors.ts'
 import { counted } from '../../../log.ts'
 import { SECRET_FIELDS } from '../../../entries/entry.ts'
-import { event } from '../../../store/event.ts'
+import { event } from '../../../store/events.ts'
 import {
   LossError,
   OperatorError,

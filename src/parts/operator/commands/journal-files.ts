@@ -5,7 +5,7 @@ import type { Files } from '../../../journal/files.ts'
 import { isPartOf, locationOf } from '../../../journal/folder.ts'
 import { REWRITTEN, type EncodedEvent, type JournalRecord } from '../../../journal/journal.ts'
 import { FIRST_HASH } from '../../../journal/line.ts'
-import { event } from '../../../store/event.ts'
+import { event } from '../../../store/events.ts'
 import {
   OperatorError,
   UsageError,

@@ -14,7 +14,7 @@ import { neededKeys } from '../../../journal/keys.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../../limits.ts'
 import { JOURNALS } from '../../../settings.ts'
 import { openStorage } from '../../../storage.ts'
-import { State } from '../../../store/state.ts'
+import { emptyState } from '../../../slices.ts'
 import {
   OperatorError,
   type IfMissing,
@@ -175,7 +175,7 @@ export class StoreAccess implements Reached {
 
   async read(status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> {
     const keys = neededKeys(this.files, status.keyFile, status.path)
-    const state = new State()
+    const state = emptyState()
     const each = (record: JournalRecord, text: string): void => {
       onRecord(record, state, text)
       state.apply(record)

@@ -4,11 +4,12 @@ import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../../journal/journal.ts'
 import { MAX_EVENT_BYTES } from '../../../limits.ts'
 import { fieldsOf, hasMore } from '../../../entries/entry.ts'
-import { event } from '../../../store/event.ts'
-import type { KeptRow } from '../../../store/events.ts'
+import { event } from '../../../store/events.ts'
+import type { KeptRow } from '../../../entries/entry-events.ts'
 import { idLists } from '../../../knowledge/ids.ts'
 import type { KeptKnower, Knower } from '../../../knowledge/knowledge.ts'
-import { State } from '../../../store/state.ts'
+import { emptyState } from '../../../slices.ts'
+import type { State } from '../../../store/state.ts'
 import { loginBy, type KeptToken, type KeptUser, type User } from '../../../rights/rights.ts'
 
 /**
@@ -40,7 +41,7 @@ export function checkpointOf(
   state: State,
   keeps: (token: KeptToken) => boolean = () => true
 ): Checkpoint {
-  const made = new State()
+  const made = emptyState()
   const tokens = keptTokens(state).filter(keeps)
   let given = 0
   const events = function* (): Generator<Event, void, void> {

@@ -8,7 +8,7 @@ import { Failure, systemCode } from '../../../errors.ts'
 import { locationOf } from '../../../journal/folder.ts'
 import { keyring, readKeyFile, type Keyring } from '../../../journal/keys.ts'
 import { statesLeft } from '../../../journal/rescued-files.ts'
-import { State } from '../../../store/state.ts'
+import { emptyState } from '../../../slices.ts'
 import { OperatorError, type Context, type Reached } from '../../../command.ts'
 import { readWithBreaths } from '../commands/same-file.ts'
 import { assertKept, earlierEnd, type EarlierEnd } from '../commands/journal-files.ts'
@@ -100,7 +100,7 @@ async function readBack(
     secrets === undefined
       ? keysIn(store, keyFile)
       : keyring(secrets.map(secret => Buffer.from(secret, 'hex')))
-  const state = new State()
+  const state = emptyState()
   let before: EarlierEnd | undefined
   try {
     // With the keys that stay to the operator: what they do not open is no rescue.

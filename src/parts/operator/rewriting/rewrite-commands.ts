@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { disk, piecesOf, withFile } from '../../../journal/files.ts'
 import { isArchive, locationOf, openJournalFile } from '../../../journal/folder.ts'
 import { neededKeys } from '../../../journal/keys.ts'
-import { State } from '../../../store/state.ts'
+import { emptyState } from '../../../slices.ts'
 import { OperatorError, type Command, type Context } from '../../../command.ts'
 import { sealingKeys } from '../commands/journal-files.ts'
 import { ENTERED_AGAIN } from '../commands/who-knows.ts'
@@ -47,7 +47,7 @@ function offline<T>(
 ): Promise<T> {
   return store.alone(async lock => {
     const { files, settings } = store
-    const state = new State()
+    const state = emptyState()
     const journal = openJournalFile(
       {
         files,

@@ -8,9 +8,9 @@ import { WHOLE, type Event, type JournalRecord } from '../../../journal/journal.
 import type { Key, KeyFinder } from '../../../journal/keys.ts'
 import { FIRST_HASH, hashOf, isChained, openLine, type Line } from '../../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../../entries/entry.ts'
-import { event } from '../../../store/event.ts'
-import { assertKnownEvent, type Events } from '../../../store/events.ts'
-import { State } from '../../../store/state.ts'
+import { event, type Events } from '../../../store/events.ts'
+import { emptyState } from '../../../slices.ts'
+import type { State } from '../../../store/state.ts'
 import type { User } from '../../../rights/rights.ts'
 import {
   CONTINUATIONS,
@@ -38,7 +38,7 @@ const LEAST_ROW_BYTES = 6
 const MOST_FREE = { entries: 1_000_000, users: 100_000 }
 
 export class Salvaging {
-  readonly state: State = new State()
+  readonly state: State = emptyState()
   readonly losses: Loss[] = []
   readonly unplaced: Unplaced[] = []
   readonly missingKeys: Set<string> = new Set()
@@ -244,7 +244,7 @@ export class Salvaging {
 
   #reduce(record: JournalRecord): void {
     const { type, by, data } = record
-    assertKnownEvent(type, data)
+    this.state.events.assertKnown(type, data)
     const proof = (PROOFS[type] as (data: unknown) => Proof)(data)
     // Before the record is applied: the id that it gives stands behind those that were given
     // before.
