@@ -36,7 +36,7 @@ import {
   type Login
 } from './logins.ts'
 import { PasswordHasher } from './passwords.ts'
-import { beyondBound, hashOfToken, isToken, newToken } from './tokens.ts'
+import { beyondBound, hashOfToken, hasTokens, isToken, newToken } from './tokens.ts'
 import type { State } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import {
@@ -168,8 +168,10 @@ export class Accounts {
   /** Ends the user's tokens; false for an unknown address. Null takes the password away. */
   async setPassword(email: string, password: string | null): Promise<boolean> {
     const passwordHash = password === null ? undefined : await this.#hash(email, password)
-    return this.#record(byAddress(email), ({ id }) =>
-      event('password.changed', null, { id, ...loginBy(passwordHash) })
+    return this.#record(byAddress(email), ({ id, passwordHash: old, isLocked }) =>
+      passwordHash || old || isLocked || hasTokens(this.#state, id)
+        ? event('password.changed', null, { id, ...loginBy(passwordHash) })
+        : undefined
     )
   }
 
@@ -205,14 +207,22 @@ export class Accounts {
   ): Promise<boolean> {
     const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
     this.assertKnown(changes.abilities)
-    return this.#record(byAddress(email), ({ id }) =>
-      event('user.changed', null, { id, ...changes, groups: this.#spelled(changes.groups) })
-    )
+    return this.#record(byAddress(email), ({ id, name, abilities, groups = null }) => {
+      const old = { name, abilities, groups }
+      const wanted = { ...changes, groups: this.#spelled(changes.groups) }
+      const isOther = (field: keyof typeof old): boolean =>
+        wanted[field] !== undefined && JSON.stringify(wanted[field]) !== JSON.stringify(old[field])
+      return isOther('name') || isOther('abilities') || isOther('groups')
+        ? event('user.changed', null, { id, ...wanted })
+        : undefined
+    })
   }
 
   /** Ends all tokens of a user (contract §5.7); false for an unknown address. */
   async revokeAll(email: string): Promise<boolean> {
-    return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
+    return this.#record(byAddress(email), ({ id }) =>
+      hasTokens(this.#state, id) ? event('tokens.revoked', null, { user: id }) : undefined
+    )
   }
 
   /** Ends a token (contract §5.7); false for an unknown hash. */
@@ -321,7 +331,9 @@ export class Accounts {
 
   /** False for an unknown address. */
   removeFactor(email: string): Promise<boolean> {
-    return this.#record(byAddress(email), ({ id }) => event('factor.removed', null, { id }))
+    return this.#record(byAddress(email), ({ id, factor }) =>
+      factor === undefined ? undefined : event('factor.removed', null, { id })
+    )
   }
 
   /** `others`: all logins but the one that asks, and no program's token. False for an unknown id. */
@@ -389,12 +401,13 @@ export class Accounts {
 
   #record<T>(
     find: (state: State) => T | undefined,
-    eventOf: (found: T) => EncodedEvent,
+    eventOf: (found: T) => EncodedEvent | undefined,
     by?: Session
   ): Promise<boolean> {
     return this.#store.commitAlone(() => {
       const found = find(this.#state)
-      return [found === undefined ? [] : [eventOf(found)], found !== undefined]
+      const change = found === undefined ? undefined : eventOf(found)
+      return [change === undefined ? [] : [change], found !== undefined]
     }, by)
   }
 

@@ -66,3 +66,7 @@ export function beyondBound(
     .sort(([, a], [, b]) => Date.parse(a.issued) - Date.parse(b.issued))
   return own.slice(0, Math.min(2, Math.max(0, own.length + 1 - most))).map(([hash]) => hash)
 }
+
+export function hasTokens({ tokens }: State, id: number): boolean {
+  return [...tokens.values()].some(({ user }) => user === id)
+}

@@ -102,7 +102,7 @@ test('a salvage with losses locks all users, with password or not, until the ope
   assert.equal(await isIn(store, codeOf(step + 1)), false)
   for (const email of [ANA, BEA]) assert.equal(await store.accounts.loginVouched(email, 60), undefined, email)
   await store.close()
-  assert.equal(await done(folder, `user password ${BEA} --remove`), `${BEA}: password removed, all tokens revoked\n`)
+  assert.equal(await done(folder, `user password ${BEA} --remove`), `${BEA}: has no password now, all tokens revoked\n`)
   await done(folder, 'journal compact --yes')
   store = await openStore(folder)
   assert.ok(await store.accounts.loginVouched(BEA, 60))

@@ -90,6 +90,11 @@ export interface NewGroups {
   readonly newGroups: readonly string[]
 }
 
+/** False: it was so already, and nothing is recorded. */
+export type Changed = { readonly isChanged: boolean }
+
+export const UNCHANGED = 'nothing changed'
+
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
@@ -116,18 +121,18 @@ interface Operations {
     { users: readonly NewUser[]; isTrial: 0 | 1 },
     { users: readonly ListedUser[]; taken: readonly string[] } & NewGroups
   ]
-  setPassword: [Email & { password: string | undefined }, {}]
-  changeUser: [Email & { name: string | undefined } & Rights, NewGroups & Knows]
-  removeUser: [Email, Knows]
-  giveFactor: [Email & { factor: string; code: string }, {}]
-  removeFactor: [Email, {}]
+  setPassword: [Email & { password: string | undefined }, Changed]
+  changeUser: [Email & { name: string | undefined } & Rights, Changed & NewGroups & Knows]
+  removeUser: [Email, Changed & Knows]
+  giveFactor: [Email & { factor: string; code: string }, Changed]
+  removeFactor: [Email, Changed]
   listTokens: [{}, readonly ListedToken[]]
   issueToken: [
     Email & Rights & { ttlMinutes: number | undefined; name: string | undefined },
     Issued & NewGroups
   ]
-  revokeToken: [{ id: string }, {}]
-  revokeTokens: [Email, {}]
+  revokeToken: [{ id: string }, Changed]
+  revokeTokens: [Email, Changed]
   /** `isExposed` also finds what others may know. */
   findEntries: [Searched, Found]
   /** Shows its secrets, or one field alone, to `command`; without that, none. */
@@ -139,9 +144,9 @@ interface Operations {
     { readonly found: readonly Entry[]; readonly next?: number }
   ]
   addEntry: [EntryFields, Named]
-  editEntry: [Id & EntryChanges, Named]
-  deleteEntry: [Id, Named]
-  restoreEntry: [Id, Named]
+  editEntry: [Id & EntryChanges, Named & Changed]
+  deleteEntry: [Id, Named & Changed]
+  restoreEntry: [Id, Named & Changed]
   /** Who knew its password, as `findEntries` says it. */
   purgeEntry: [
     Id,

@@ -7,7 +7,8 @@ import { passwordFault } from '../../../accounts/password-rules.ts'
 import { addressOf, ANY_ABILITY } from '../../../rights/rights.ts'
 import { counted } from '../../../log.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
-import type { Knows, NewGroups } from '../../commands/operation.ts'
+import type { ListedUser } from '../../../accounts/listed.ts'
+import { UNCHANGED, type Knows, type NewGroups } from '../../commands/operation.ts'
 import { othersMayKnow } from './who-knows.ts'
 
 const PASSWORD_STDIN = {
@@ -71,9 +72,13 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
   }
 }
 
-async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
-  const users = await store.ask('listUsers', {})
-  if (users.some(user => isAddress(user.email, email)) === isTaken) return
+async function assertUser(
+  store: Context['store'],
+  email: string,
+  isTaken: boolean
+): Promise<ListedUser | undefined> {
+  const user = (await store.ask('listUsers', {})).find(one => isAddress(one.email, email))
+  if ((user !== undefined) === isTaken) return user
   throw new OperatorError(
     isTaken ? 'there is no user with this address' : 'there is a user with this address already'
   )
@@ -111,7 +116,7 @@ function inGroups(groups: readonly string[]): string {
 const ALL = { groups: 'all' }
 
 async function remove({ store, positionals: [email = ''], terminal }: Context): Promise<void> {
-  const knows = await store.ask('removeUser', { email })
+  const { isChanged: _, ...knows } = await store.ask('removeUser', { email })
   terminal.show({ email, done: 'removed', ...knows }, [
     `${email}: removed, all tokens revoked`,
     ...knownLines(email, knows)
@@ -119,8 +124,9 @@ async function remove({ store, positionals: [email = ''], terminal }: Context): 
 }
 
 async function revokeAll({ store, terminal }: Context, email: string): Promise<void> {
-  await store.ask('revokeTokens', { email })
-  terminal.show({ email, done: 'all tokens revoked' }, `${email}: all tokens revoked`)
+  const { isChanged } = await store.ask('revokeTokens', { email })
+  const done = isChanged ? 'all tokens revoked' : UNCHANGED
+  terminal.show({ email, done }, `${email}: ${isChanged ? done : `${done}: there is no token`}`)
 }
 
 /** Any program for one-time codes takes the secret or the address. */
@@ -132,14 +138,14 @@ async function secondFactor(context: Context): Promise<void> {
     terminal
   } = context
   if (flags['remove'] === true) {
-    await store.ask('removeFactor', { email })
-    return terminal.show(
-      { email, done: 'second factor removed' },
-      `${email}: second factor removed`
-    )
+    const { isChanged } = await store.ask('removeFactor', { email })
+    const done = isChanged ? 'second factor removed' : UNCHANGED
+    const why = isChanged ? '' : ': there is no second factor'
+    return terminal.show({ email, done }, `${email}: ${done}${why}`)
   }
-  await assertUser(store, email, true)
+  const hadOne = (await assertUser(store, email, true))?.secondFactor === true
   await store.close() // a service may start while the code is typed
+  if (hadOne) terminal.note(`${email} has a second factor already: the new one replaces it`)
   const factor = newFactor()
   const label = `${encodeURIComponent(ISSUER)}:${encodeURIComponent(email)}`
   terminal.note(`secret     ${factor.replace(/(.{4})(?=.)/g, '$1 ')}`)
@@ -155,9 +161,10 @@ async function secondFactor(context: Context): Promise<void> {
     code = await terminal.line('first code: ')
   }
   await store.ask('giveFactor', { email, factor, code })
+  const done = hadOne ? 'second factor replaced' : 'second factor given'
   terminal.show(
-    { email, done: 'second factor given' },
-    `${email}: second factor given; logins ask for a code from now on, existing tokens stay. ` +
+    { email, done },
+    `${email}: ${done}; logins ask for its codes alone from now on, existing tokens stay. ` +
       'The code that was typed is used: for the first login wait for the next one'
   )
 }
@@ -246,7 +253,10 @@ export const COMMANDS: readonly Command[] = [
       const changed = await store.ask('changeUser', { email, ...changes })
       const takes = changes.abilities !== undefined || Array.isArray(changes.groups)
       const more = takes ? knownLines(email, changed) : []
-      terminal.show({ email, done: 'changed', ...changed }, [`${email}: changed`, ...more])
+      const { isChanged, ...rest } = changed
+      const done = isChanged ? 'changed' : UNCHANGED
+      const line = `${email}: ${done}${isChanged ? '' : ': the user is as given already'}`
+      terminal.show({ email, done, ...rest }, [line, ...more])
       noteNew(context, changed)
     }
   },
@@ -290,12 +300,14 @@ export const COMMANDS: readonly Command[] = [
       } = context
       const takes = flags['remove'] === true
       assertEither(flags, 'remove', 'password-stdin')
-      await store.ask('setPassword', {
+      const { isChanged } = await store.ask('setPassword', {
         email,
         password: takes ? undefined : await newPassword(context, true)
       })
-      const done = takes ? 'password removed' : 'new password'
-      terminal.show({ email, done }, `${email}: ${done}, all tokens revoked`)
+      const set = takes ? 'has no password now' : 'password set'
+      const done = isChanged ? set : UNCHANGED
+      const more = isChanged ? ', all tokens revoked' : ': there is no password and no token'
+      terminal.show({ email, done }, `${email}: ${done}${more}`)
     }
   },
   {

@@ -15,7 +15,7 @@ import type { State } from '../../../store/state.ts'
 import { changesIn } from '../../../entries/entry-events.ts'
 import { operatorIn } from '../../../knowledge/knowledge-events.ts'
 import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
-import type { Listed, Named } from '../../commands/operation.ts'
+import { UNCHANGED, type Changed, type Listed, type Named } from '../../commands/operation.ts'
 import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
 import { knewIt, othersMayKnow, someOf, userName } from './who-knows.ts'
@@ -34,6 +34,7 @@ const CLIP = {
   }
 }
 const CLEAR_AFTER_SECONDS = 45
+const IS_SO = ': it is so already'
 
 /** Null: anybody, in the open configuration. */
 export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
@@ -169,18 +170,19 @@ async function code(context: Context, isCopied: boolean): Promise<void> {
 async function change(
   { store, terminal }: Context,
   id: number,
-  done: string,
+  becomes: string,
   operation: 'deleteEntry' | 'restoreEntry'
 ): Promise<void> {
-  const entry = await store.ask(operation, { id })
-  terminal.show({ ...entry, done }, `${nameOf(entry)} ${done}`)
+  const { isChanged, ...entry } = await store.ask(operation, { id })
+  const done = isChanged ? becomes : UNCHANGED
+  terminal.show({ ...entry, done }, `${nameOf(entry)} ${done}${isChanged ? '' : IS_SO}`)
 }
 
 async function put(
   context: Context,
-  done: string,
+  becomes: string,
   password: string | undefined,
-  send: () => Promise<Named>
+  send: () => Promise<Named & Partial<Changed>>
 ): Promise<void> {
   const { flags, terminal } = context
   const isCopied = clips(context)
@@ -190,11 +192,12 @@ async function put(
       '--reveal and --clip show a new password; add --password or --generate, or leave them out'
     )
   }
-  const entry = await send()
+  const { isChanged = true, ...entry } = await send()
+  const done = isChanged ? becomes : UNCHANGED
   const isShown = password !== undefined && (reveals || isCopied)
   const lines = isShown && reveals ? [`password  ${password}`] : []
   terminal.show({ ...entry, done, ...(isShown && reveals && { password }) }, [
-    `${nameOf(entry)} ${done}`,
+    `${nameOf(entry)} ${done}${isChanged ? '' : IS_SO}`,
     ...lines
   ])
   if (isShown && isCopied) await copy(context, entry, 'password', password)
@@ -269,7 +272,7 @@ async function history(context: Context): Promise<void> {
 
 async function purge(context: Context): Promise<void> {
   const { flags, positionals, terminal, store } = context
-  const id = givenId(positionals[0]!)
+  const id = givenId(positionals[0]!, 'entry list and entry list --deleted show the ids')
   const found = await store.ask('getEntry', { id, command: undefined })
   await store.close() // nobody waits for the lock meanwhile
   const what = `This permanently deletes ${nameOf(found)}. Its id is never given again.`

@@ -28,8 +28,7 @@ export async function entriesOf(
 type Use = 'changes' | 'shows'
 
 const MISSING = 'ENTRY is missing; give an id, the whole name of a system, or --of-system NAME'
-const NO_ID =
-  'an id is a positive integer without leading zeros; --of-system NAME is for a system whose name is a number'
+const OTHERWISE = '--of-system NAME is for a system whose name is a number'
 
 /**
  * Digits are an id. Any other word is the whole name of a system, but for case and accents. Throws
@@ -97,8 +96,8 @@ export function nameOf({
 }
 
 /** Throws a `UsageError`. */
-export function givenId(word: string): number {
+export function givenId(word: string, hint: string = OTHERWISE): number {
   const id = idIn(word)
-  if (id === 0) throw new UsageError(NO_ID)
+  if (id === 0) throw new UsageError(`an id is a positive integer without leading zeros; ${hint}`)
   return id
 }

@@ -31,13 +31,14 @@ import {
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../../entries/entry-shapes.ts'
 import { knownUser } from '../../../knowledge/exposure.ts'
 import type { State } from '../../../store/state.ts'
-import type { Commits, Store } from '../../../store/store.ts'
+import type { Store } from '../../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../../accounts/totp.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../rights/validate.ts'
 import { OperatorError } from '../../../command.ts'
 import type {
   Among,
   Body,
+  Changed,
   FolderStatus,
   Found,
   ImportRow,
@@ -54,7 +55,8 @@ import {
   groupsInUse,
   importEntries,
   oneOf,
-  purgeEntry
+  purgeEntry,
+  type OperatorCommits
 } from './operator-changes.ts'
 import { exposedEntries, exposedIn, knownBy } from './exposed-entries.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
@@ -75,7 +77,7 @@ export interface Operated {
 /** `by`, the account that asks, is recorded with each change. */
 export interface Call extends Operated {
   readonly by: string
-  readonly commits: Commits
+  readonly commits: OperatorCommits
   readonly accounts: Accounts
 }
 
@@ -148,34 +150,34 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   setPassword: {
     shape: LOGIN_SHAPE,
-    run: async ({ accounts }, { email, password }) =>
-      done(await accounts.setPassword(email, password ?? null), NO_USER)
+    run: async (call, { email, password }) =>
+      done(call, await call.accounts.setPassword(email, password ?? null), NO_USER)
   },
   changeUser: {
     shape: CHANGE_SHAPE,
     run: async (call, { email, name, abilities, groups }) => {
       const knows = knownBy(call.store, email)
       const changed = await withNewGroups(call, groups, async () =>
-        done(await call.accounts.changeUser(email, name, abilities, groups), NO_USER)
+        done(call, await call.accounts.changeUser(email, name, abilities, groups), NO_USER)
       )
       return { ...changed, ...knows }
     }
   },
   removeUser: {
     shape: ADDRESS_SHAPE,
-    run: async ({ accounts, store }, { email }) => {
-      const knows = knownBy(store, email) // before: nobody has the address afterwards
-      return { ...done(await accounts.removeUser(email), NO_USER), ...knows }
+    run: async (call, { email }) => {
+      const knows = knownBy(call.store, email) // before: nobody has the address afterwards
+      return { ...done(call, await call.accounts.removeUser(email), NO_USER), ...knows }
     }
   },
   giveFactor: {
     shape: { ...ADDRESS_SHAPE, factor: text, code: text },
-    run: async ({ accounts }, { email, factor, code }) =>
-      done(await accounts.giveFactor(email, factor, code), NO_USER)
+    run: async (call, { email, factor, code }) =>
+      done(call, await call.accounts.giveFactor(email, factor, code), NO_USER)
   },
   removeFactor: {
     shape: ADDRESS_SHAPE,
-    run: async ({ accounts }, { email }) => done(await accounts.removeFactor(email), NO_USER)
+    run: async (call, { email }) => done(call, await call.accounts.removeFactor(email), NO_USER)
   },
   listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
   issueToken: {
@@ -187,12 +189,12 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   revokeToken: {
     shape: { id: text },
-    run: async ({ accounts }, { id }) =>
-      done(await accounts.revokeToken(id), 'there is no token with this id')
+    run: async (call, { id }) =>
+      done(call, await call.accounts.revokeToken(id), 'there is no token with this id')
   },
   revokeTokens: {
     shape: ADDRESS_SHAPE,
-    run: async ({ accounts }, { email }) => done(await accounts.revokeAll(email), NO_USER)
+    run: async (call, { email }) => done(call, await call.accounts.revokeAll(email), NO_USER)
   },
 
   findEntries: {
@@ -304,18 +306,24 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   editEntry: {
     shape: { id, ...UPDATE_SHAPE },
-    run: async ({ commits }, { id, ...fields }) =>
-      named(await updateEntry(commits, id, fields, null), id)
+    run: async ({ commits }, { id, ...fields }) => ({
+      ...named(await updateEntry(commits, id, fields, null), id),
+      isChanged: commits.isChanged
+    })
   },
   deleteEntry: {
     shape: { id },
-    run: async ({ commits }, { id }) =>
-      named((await deleteEntry(commits, id, null)) && commits.state.entries.get(id), id)
+    run: async ({ commits }, { id }) => ({
+      ...named((await deleteEntry(commits, id, null)) && commits.state.entries.get(id), id),
+      isChanged: commits.isChanged
+    })
   },
   restoreEntry: {
     shape: { id },
-    run: async ({ commits }, { id }) =>
-      named((await restoreEntry(commits, id, null)) && commits.state.entries.get(id), id)
+    run: async ({ commits }, { id }) => ({
+      ...named((await restoreEntry(commits, id, null)) && commits.state.entries.get(id), id),
+      isChanged: commits.isChanged
+    })
   },
   purgeEntry: {
     shape: { id },
@@ -403,9 +411,9 @@ async function withNewGroups<T>(
   return { ...(await make()), newGroups }
 }
 
-function done(isDone: unknown, why: string): {} {
-  assertFound(isDone === undefined ? false : (isDone as boolean), why)
-  return {}
+function done({ commits }: Call, isFound: boolean, why: string): Changed {
+  assertFound(isFound, why)
+  return { isChanged: commits.isChanged }
 }
 
 function statusOf({ journal, store, readMs }: Operated): FolderStatus {
@@ -423,7 +431,7 @@ function statusOf({ journal, store, readMs }: Operated): FolderStatus {
 }
 
 export function callOf(operated: Operated, by: string): Call {
-  const commits: Commits = forOperator(operated.store, by)
+  const commits = forOperator(operated.store, by)
   const accounts = new Accounts(commits, { abilities: operated.abilities.values() })
   return { ...operated, by, commits, accounts }
 }

@@ -13,16 +13,24 @@ import { rule, shaped, type Rule } from '../../../rights/validate.ts'
 import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import type { Call } from './operation-table.ts'
 
+/** `isChanged`: the last command has recorded something. */
+export type OperatorCommits = Commits & { readonly isChanged: boolean }
+
 /** All ways to the store: no change of an operator is recorded without the name. */
-export function forOperator(store: Commits, name: string): Commits {
+export function forOperator(store: Commits, name: string): OperatorCommits {
+  let isChanged = false
   const named =
     <T>(decide: Command<T>): Command<T> =>
     draft => {
       const [events, outcome] = decide(draft)
+      isChanged = events.length > 0
       return [events.map(one => withName(one, name)), outcome]
     }
   return {
     state: store.state,
+    get isChanged(): boolean {
+      return isChanged
+    },
     commit: (decide, by, bytes) => store.commit(named(decide), by, bytes),
     commitAlone: (decide, by) => store.commitAlone(named(decide), by),
     commitFirst: (decide, by) => store.commitFirst(named(decide), by)

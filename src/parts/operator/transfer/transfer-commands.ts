@@ -162,6 +162,9 @@ async function exportFile(context: Context): Promise<void> {
     throw new UsageError('give --output FILE, or --output - for standard output')
   if (output === '-' && terminal.showsResults)
     throw new UsageError('standard output is a terminal; use --output FILE')
+  // Before it is recorded that the operator is shown everything.
+  if (output !== '-' && context.store.files.stat(resolve(output)) !== undefined)
+    throw new OperatorError(`${resolve(output)} exists already`)
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
   const among = writer.activeOnly === true ? 'active' : 'all'
   const entries = await entriesOf(context, among, 'export')
