@@ -121,7 +121,7 @@ test('what acts on a journal as a whole says first on which, also where it is re
   const shared = `journal /pes at ${endpoints}`
   const says = async (folder: string, command: string, expected: string): Promise<void> => {
     const { error } = await admin(folder, `${command} --etcd-endpoints ${endpoints}`)
-    assert.equal(error.split('\n')[0], expected, command)
+    assert.equal(error.split('\n')[0], expected, `${command}: ${error}`)
   }
   const isSet = '--journal etcd'
   for (const command of ['key rotate', 'key rewrite', 'journal compact', 'journal compact --drop-history']) {
