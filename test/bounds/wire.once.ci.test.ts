@@ -24,8 +24,8 @@ const DIST = process.env['BOUNDS_DIST'] ?? fileURLToPath(new URL('../../dist', i
 const ONLY = new RegExp(process.env['BOUNDS_ROWS'] ?? '')
 const NODE = [process.execPath, '--max-old-space-size=64']
 /**
- * The work that the process does at most between somebody else's request and its answer, in ms of processor time: mostly
- * 500, three times as much on cores that others use, too.
+ * The work that the process does at most between somebody else's request and its answer, in ms of processor time:
+ * mostly 500, three times as much on cores that others use, too.
  */
 const SERVED_MS = 4_000
 const OVER = ['TCP', 'TLS', 'embedded'] as const
