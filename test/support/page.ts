@@ -14,6 +14,7 @@ export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
 /** One of them: for what the page does by itself, and what needs the DevTools Protocol. */
 export const CHROMIUM: readonly Engine[] = ['chromium']
 
+const MAX_FOCUS_TRIES = 5
 const WIDTH = 1200
 const HEIGHT = 900
 
@@ -197,7 +198,18 @@ export async function view(browser: Browser, system: string): Promise<void> {
   await browser.until("return document.getElementById('viewer')?.open")
 }
 
+/** Role and name of what has the focus; asked again if the page has made that anew meanwhile. */
 export async function focus(browser: Browser): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await focusOnce(browser)
+    } catch (error) {
+      if (tries === MAX_FOCUS_TRIES || !/stale element/.test((error as Error).message)) throw error
+    }
+  }
+}
+
+async function focusOnce(browser: Browser): Promise<string> {
   const element = await browser.focused()
   // WebKit's driver has no name for a row's header, which is named by its content.
   const name = await element.name() ||

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
 import { Asset } from '../../../src/parts/page/asset.ts'
 import { openService as openEmbedded } from '../../../src/embedding/embedded-service.ts'
 import {
-  CHROMIUM, inBrowser, openService, rowOf, settled, sharedBrowser, systems
+  CHROMIUM, EVERYWHERE, inBrowser, openService, rowOf, settled, sharedBrowser, systems
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 
@@ -40,9 +41,13 @@ inBrowser('a second visit asks for the page and the list alone', CHROMIUM, async
   assert.deepEqual(asked, ['/'])
 })
 
-inBrowser('below an embedder’s prefix page and description work, with and without a last slash', CHROMIUM, async t => {
-  const service = await openEmbedded({ journal: 'memory', prefix: '/in/the/vault', allowedHosts: '127.0.0.1' })
-  const server = createServer((request, response) => service.handle(request, response)).listen(0, '127.0.0.1')
+/** An embedded service with one entry behind a server of the host, which may hold a request back. */
+async function openHost(
+  t: TestContext, prefix: string, heldMs: (path: string) => number = () => 0
+): Promise<string> {
+  const service = await openEmbedded({ journal: 'memory', prefix, allowedHosts: '127.0.0.1' })
+  const server = createServer((request, response) =>
+    void setTimeout(() => service.handle(request, response), heldMs(request.url!))).listen(0, '127.0.0.1')
   await once(server, 'listening')
   atEnd(t, async () => {
     server.closeAllConnections()
@@ -50,7 +55,21 @@ inBrowser('below an embedder’s prefix page and description work, with and with
     await service.close()
   })
   await service.createPassword({ sistema: 'Correo', usuario: 'ana', password: 'p' })
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/in/the/vault`
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`
+}
+
+inBrowser('whichever of its files comes last, the page is shown', EVERYWHERE, async t => {
+  for (const late of ['texts-es.js', 'main.js']) {
+    const url = await openHost(t, '', path => path.endsWith(`/${late}`) ? 500 : 0)
+    const browser = await sharedBrowser()
+    await browser.go(`${url}/?lang=es`)
+    await settled(browser)
+    assert.deepEqual(await systems(browser), ['Correo'], late)
+  }
+})
+
+inBrowser('below an embedder’s prefix page and description work, with and without a last slash', CHROMIUM, async t => {
+  const base = await openHost(t, '/in/the/vault')
   const browser = await sharedBrowser()
   for (const path of ['/?lang=es', '?lang=es']) {
     await browser.go(base + path)

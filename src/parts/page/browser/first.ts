@@ -1,9 +1,13 @@
-/** Asks for the texts of one language alone, while the other modules arrive: a script of its own. */
+/**
+ * Asks for the texts of one language alone, while the other modules arrive: a script of its own. It
+ * exports a promise and does not wait: Safari runs what imports a waiting module before its end.
+ */
 const TEXTS = { es: () => import('./texts-es.ts'), en: () => import('./texts-en.ts') }
 
 export type Language = keyof typeof TEXTS
+export type Texts = typeof import('./texts-en.ts').TEXTS
 
-export async function textsIn(language: Language): Promise<typeof first> {
+export async function textsIn(language: Language): Promise<Texts> {
   return (await TEXTS[language]()).TEXTS
 }
 
@@ -15,4 +19,4 @@ export const preferred: Language =
     ? 'es'
     : 'en'
 
-export const first: typeof import('./texts-en.ts').TEXTS = (await TEXTS[preferred]()).TEXTS
+export const first: Promise<Texts> = textsIn(preferred)

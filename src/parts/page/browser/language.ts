@@ -1,7 +1,7 @@
 /** The page's texts in the language in use; and the one place that says what an answer means. */
 import { isWait, type Refusal } from './answers.ts'
 import { remember } from './dom.ts'
-import { first, preferred, textsIn, type Language } from './first.ts'
+import { first, preferred, textsIn, type Language, type Texts } from './first.ts'
 import { plainText, sentences } from './plain.ts'
 import type { TextName } from './texts-es.ts'
 
@@ -14,7 +14,12 @@ const UNITS = [
 ] as const
 
 let chosen = preferred
-let texts = first
+let texts: Texts
+
+/** Before anything is said. */
+export async function startLanguage(): Promise<void> {
+  texts = await first
+}
 
 export function languageNow(): Language {
   return chosen

@@ -6,7 +6,7 @@ import { ENDED } from './api.ts'
 import { askToClose, isModal, startDialogs, tell, topDialog, undoNow } from './dialogs.ts'
 import { catchBack } from './dom.ts'
 import { openHelp, usesSingleKeys } from './help.ts'
-import { say } from './language.ts'
+import { say, startLanguage } from './language.ts'
 import { bar, grid, startScreen } from './screen.ts'
 import { askForLogin, beginFirst, endSession, startSession } from './session.ts'
 import type { Act } from './rows.ts'
@@ -16,6 +16,7 @@ import { entryInView } from './viewer.ts'
 /** What others have changed comes by itself; the tag makes that cheap. */
 const REFRESH_MS = 60_000
 
+await startLanguage()
 startScreen()
 startSession()
 startDialogs(() => page.focus())
