@@ -19,6 +19,7 @@ import {
   listedTokens,
   listedUsers,
   ownSessions,
+  namedSessions,
   ownUser,
   type Issued,
   type ListedToken,
@@ -336,17 +337,12 @@ export class Accounts {
     )
   }
 
-  /** `others`: all logins but the one that asks, and no program's token. False for an unknown id. */
-  async endSessions(by: Session, session: string): Promise<boolean> {
+  /** `session`: as in `namedSessions`. */
+  async endSessions(by: Session, session: string): Promise<'ended' | 'unknown' | 'newer'> {
     return this.#store.commitAlone(() => {
-      const own = [...this.#state.tokens].filter(([, { user }]) => user === by.user)
-      const ended = own.filter(([hash, { isOfLogin }]) =>
-        session === 'others' ? isOfLogin && hash !== by.hash : tokenId(hash) === session
-      )
-      return [
-        ended.map(([hash]) => event('token.revoked', by.user, { hash })),
-        session === 'others' || ended.length > 0
-      ]
+      const named = namedSessions(this.#state, by, session)
+      if (typeof named === 'string') return [[], named]
+      return [named.map(hash => event('token.revoked', by.user, { hash })), 'ended']
     }, by)
   }
 

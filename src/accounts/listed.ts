@@ -130,3 +130,23 @@ export function ownSessions(
       current: own === hash
     }))
 }
+
+/**
+ * The hash of the token with that id, or with `others` of all logins from before the one that
+ * asks. Newer logins are not ended: otherwise a stolen session could end each login of its owner.
+ */
+export function namedSessions(
+  { tokens }: State,
+  { user, hash }: Session,
+  session: string
+): readonly string[] | 'unknown' | 'newer' {
+  // In the order in which they were issued.
+  const own = [...tokens].filter(([, token]) => token.user === user)
+  const place = own.findIndex(([one]) => one === hash)
+  if (session === 'others')
+    return own.slice(0, place).flatMap(([one, { isOfLogin }]) => (isOfLogin ? [one] : []))
+  const at = own.findIndex(([one]) => tokenId(one) === session)
+  if (at < 0) return 'unknown'
+  const [named, { isOfLogin }] = own[at]!
+  return isOfLogin && at > place ? 'newer' : [named]
+}

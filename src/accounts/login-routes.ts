@@ -27,6 +27,7 @@ export const PASSWORD_CHANGED: Reply = messageReply(200, 'contraseña cambiada')
 export const WRONG_PASSWORD: Reply = invalid({ password: ['The current password is not correct.'] })
 export const SESSIONS_ENDED: Reply = messageReply(200, 'sesión terminada')
 export const UNKNOWN_SESSION: Reply = messageReply(404, 'sesión no encontrada')
+const SESSIONS = { ended: SESSIONS_ENDED, unknown: UNKNOWN_SESSION, newer: FORBIDDEN }
 
 export interface LoginLimits {
   /** Logins a minute and client, 0 for no limit. */
@@ -144,7 +145,7 @@ function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
       shape: { session: text },
       storingFailed: 'Error ending sessions',
       handle: async ({ body, session }) =>
-        (await accounts.endSessions(session!, body.session)) ? SESSIONS_ENDED : UNKNOWN_SESSION
+        SESSIONS[await accounts.endSessions(session!, body.session)]
     })
   ]
 }

@@ -124,7 +124,7 @@ test('whatever a stolen session asks for, its owner sees and ends it, or changes
 test('a user without any ability sees and ends the own sessions, and nobody else’s', async t => {
   const started = await startProtected(t, { 'login-limit': '100' }, { [ANA]: [], 'bea@example.org': ['*'] })
   const { url, service: { accounts } } = started
-  const [first, second] = [await loginOf(t, started), await loginOf(t, started)]
+  const [second, first] = [await loginOf(t, started), await loginOf(t, started)]
   const bea = await loginOf(t, started, PASSWORD, 'bea@example.org')
   await accounts!.issue(ANA, undefined, undefined, 'nightly build')
   const sessions = async (token: string): Promise<any[]> =>
@@ -133,24 +133,42 @@ test('a user without any ability sees and ends the own sessions, and nobody else
     (await call(t, url, 'POST', '/api/endOwnSessions', { token, body: { session } })).status
   const seen = await sessions(first)
   assert.deepEqual(seen.map(({ name, current }) => [name, current]),
-    [['login', true], ['login', false], ['nightly build', false]])
+    [['login', false], ['login', true], ['nightly build', false]])
   for (const { issued } of seen) assert.ok(Math.abs(Date.now() - Date.parse(issued)) < 60_000)
   const [{ id: beas }] = await sessions(bea)
   assert.equal(await end(first, beas), 404)
   assert.equal(await end(first, ''), 400)
-  assert.equal(await end(first, seen[1].id), 200)
+  assert.equal(await end(first, seen[0].id), 200)
   assert.equal((await call(t, url, 'GET', '/api/ownSessions', { token: second })).status, 401)
-  assert.equal(await end(first, seen[1].id), 404, 'it has ended')
+  assert.equal(await end(first, seen[0].id), 404, 'it has ended')
   await loginOf(t, started)
-  assert.equal(await end(first, 'others'), 200)
-  assert.deepEqual((await sessions(first)).map(({ name, current }) => [name, current]),
-    [['login', true], ['nightly build', false]], 'a program goes on until it is named')
-  assert.equal(await end(first, (await sessions(first))[1].id), 200)
-  assert.deepEqual((await sessions(first)).map(({ current }) => current), [true])
-  assert.equal((await sessions(bea)).length, 1)
-  assert.equal(await end(first, 'others'), 200, 'there need not be another')
-  assert.equal(await end(first, seen[0].id), 200, 'the own one, too')
+  const newest = await loginOf(t, started)
+  assert.equal(await end(newest, 'others'), 200)
   assert.equal((await call(t, url, 'GET', '/api/ownSessions', { token: first })).status, 401)
+  assert.deepEqual((await sessions(newest)).map(({ name, current }) => [name, current]),
+    [['nightly build', false], ['login', true]], 'a program goes on until it is named')
+  assert.equal(await end(newest, (await sessions(newest))[0].id), 200)
+  assert.deepEqual((await sessions(newest)).map(({ current }) => current), [true])
+  assert.equal((await sessions(bea)).length, 1)
+  assert.equal(await end(newest, 'others'), 200, 'there need not be another')
+  assert.equal(await end(newest, (await sessions(newest))[0].id), 200, 'the own one, too')
+  assert.equal((await call(t, url, 'GET', '/api/ownSessions', { token: newest })).status, 401)
+})
+
+test('a stolen session ends no later login of its owner, who ends the stolen one', async t => {
+  const started = await startProtected(t, { 'login-limit': '100' })
+  const { url } = started
+  const stolen = await loginOf(t, started)
+  const end = async (token: string, session: string): Promise<number> =>
+    (await call(t, url, 'POST', '/api/endOwnSessions', { token, body: { session } })).status
+  const sessions = async (token: string): Promise<any[]> =>
+    (await call(t, url, 'GET', '/api/ownSessions', { token })).json.sessions
+  const owners = await loginOf(t, started)
+  const [, { id }] = await sessions(stolen)
+  assert.deepEqual([await end(stolen, 'others'), await end(stolen, id)], [200, 403])
+  assert.deepEqual((await sessions(owners)).map(({ current }) => current), [false, true], 'in their order')
+  assert.equal(await end(owners, 'others'), 200)
+  assert.equal(await end(stolen, 'others'), 401)
 })
 
 test('a token that the operator issued is not its user’s: 403', async t => {

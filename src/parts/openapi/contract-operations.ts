@@ -256,7 +256,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'session',
     summary: 'End tokens of the user whose token it is',
     description:
-      'With a token of a login. `session` is an id of `ownSessions`, or `others`: all logins but this one.',
+      'With a token of a login. `session` is an id of `ownSessions`, or `others`: all logins before this one.',
     body: closed(form({ session: text })),
     bodies: { ended: { session: 'others' }, unknownSession: { session: 'none' } },
     answers: {

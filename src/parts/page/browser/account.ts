@@ -78,6 +78,14 @@ function section(
   return make('section', { id, className: 'section' }, heading, content)
 }
 
+/** The service names sessions in the order in which they began, and ends none that is later. */
+function earlier(sessions: readonly OwnSession[]): readonly OwnSession[] {
+  return sessions.slice(
+    0,
+    sessions.findIndex(({ current }) => current)
+  )
+}
+
 /** Pages that are logged in; programs apart, since ending one cannot be undone. */
 function sessions(): HTMLElement {
   const element = make('div', { id: 'sessions' }, make('p', { className: 'note' }, say('loading')))
@@ -122,7 +130,7 @@ function sessions(): HTMLElement {
     const isPage = ({ name, current }: OwnSession): boolean => current || name === 'login'
     const pages = sorted.filter(isPage)
     const programs = sorted.filter(one => !isPage(one))
-    const others = pages.filter(({ current }) => !current).length
+    const others = earlier(all).filter(isPage).length
     const endAll = textButton(
       'link',
       say('endOthers', { count: others }),

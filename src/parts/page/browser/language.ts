@@ -97,7 +97,7 @@ const MEANINGS: {
   changed: { other: 'conflictChanged' },
   large: { other: 'tooLong' },
   login: { other: 'ended', login: 'badLogin', proxyLogin: 'proxyRefused' },
-  forbidden: { other: 'forbiddenText' }
+  forbidden: { other: 'forbiddenText', endOwnSessions: 'newerSession' }
 }
 
 /** A title, or none, and a sentence; `secondsLeft` counts down the wait. */

@@ -88,7 +88,7 @@ export const TEXTS: { readonly [name in TextName]: string } = {
   badGroupName: 'A group has 1 to 64 characters on one line, without commas, @ and *.',
   refusedValue: 'The service does not accept it: {message}',
   askOperator: 'Whoever runs the server can change your password:', sessions: 'Sessions', thisSession: 'This one',
-  endSession: 'End', endOthers: 'End the other {count}', proxyLogin: 'Log in with your company account',
+  endSession: 'End', endOthers: 'End the {count} before this one', proxyLogin: 'Log in with your company account',
   proxyRefused: 'The company did not say who you are, or you have no account here.', keysTitle: 'Keyboard',
   keyEnter: 'Enter', keySearch: 'Search', keyRows: 'Move between rows', keyColumns: 'Move between columns',
   keyOpen: 'Open the entry', keyCopyUser: 'Copy the user', keyCopy: 'Copy the password', keyDelete: 'Delete',
@@ -122,6 +122,7 @@ export const TEXTS: { readonly [name in TextName]: string } = {
   show_former_notas: 'Show the notes before the change of {time}',
   copy_former_notas: 'Copy the notes before the change of {time}', noFormer: 'That former value is no longer there.',
   noCode: 'It has no codes any more.', noSession: 'That session had already ended.',
+  newerSession: 'That session began after yours. If it is not you, change your password: that ends it.',
   offlineText: 'It tries again by itself.', goOn: 'Keep editing',
   clearedSoon: 'The password may still be in the clipboard. Your next press clears it.',
   helpMarks:
