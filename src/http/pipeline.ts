@@ -72,11 +72,18 @@ interface Context extends Guarded {
   id: string | undefined
 }
 
+interface PipelineState {
+  isStopping: boolean
+  underWay: number
+  onIdle: () => void
+  readonly warnOfProxy: ReturnType<typeof proxyWarnings>
+}
+
 /**
  * Each step throws the reply that refuses the request; no body is read before that is needed.
- * Without a wait, the answer is sent before the next request is looked at. Invariant: `assertMay`
- * never judges a token that was looked up before a wait. So all waits are inside `lookedUpAfter`,
- * but for those of changes, which are judged in their turn. Never rejects.
+ * Without a wait, the answer is sent before the next request is looked at. Invariant: behind a wait
+ * the token is looked up again, since it may have been revoked, narrowed, or issued meanwhile. Only
+ * behind a change it is not: changes are judged in their turn. Never rejects.
  */
 async function carryOut(
   options: PipelineOptions,
@@ -84,7 +91,7 @@ async function carryOut(
   state: PipelineState
 ): Promise<void> {
   const { request, response, head, client } = context
-  let reply: Reply | Promise<Reply>
+  let reply: Reply
   try {
     if (head === undefined) {
       count(options, context)
@@ -95,49 +102,53 @@ async function carryOut(
     assertHttps(options, context, head, state.warnOfProxy)
     assertOwnPage(options, context, head)
     answerPreflight(options, context, head)
+
     context.session = sessionOf(options, context, head)
     count(options, context)
     const { route, id, version } = matchedRoute(context, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
-      await lookedUpAfter(catchUp(options, context, head, route), options, context, head)
+      await catchUp(options.catchUp, options, context, head, route)
+      context.session = sessionOf(options, context, head)
     }
-    assertMay(options, context.session, route)
+    assertMay(options, context, route)
     const refusal = route.before?.(id, context.session)
     if (refusal !== undefined) throw refusal
+
     let body: unknown
     if (route.shape !== undefined) {
-      const read = bodyOf(request, response, head, route.shape, options.maxBodyBytes)
-      body = await lookedUpAfter(read, options, context, head)
-      assertMay(options, context.session, route)
+      body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
+      context.session = sessionOf(options, context, head)
+      assertMay(options, context, route)
     } else if (bodyKind(head) !== 'none') discard(request)
+
     const call = { route, head, id, version, body, client, request, session: context.session }
-    reply = route.handle(call)
-    if ('then' in reply && route.method === 'GET') {
-      reply = await lookedUpAfter(reply, options, context, head)
-      assertMay(options, context.session, route)
+    const handled = route.handle(call)
+    reply = 'then' in handled ? await handled : handled
+    if (reply !== handled && route.method === 'GET' && route.isPublic !== true) {
+      context.session = sessionOf(options, context, head)
+      assertMay(options, context, route)
       // It was made for a token that saw something else.
-      if (context.session?.token !== call.session?.token && route.isPublic !== true)
-        throw replies.BUSY
+      if (context.session?.token !== call.session?.token) throw replies.BUSY
     }
-    if ('then' in reply) reply = await reply
+
     // Changes record what they tell by themselves. A HEAD tells nothing.
     const { recorder } = options
-    if (reply.tells !== undefined && head.method === 'GET' && recorder !== undefined) {
-      if (!recorder.isRecorded(call, reply))
-        reply = await recorder.recorded(call, reply).catch(throwUnrecorded)
-    }
+    const tells = reply.tells !== undefined && head.method === 'GET' && recorder !== undefined
+    if (tells && !recorder.isRecorded(call, reply))
+      reply = await recorder.recorded(call, reply).catch(throwUnrecorded)
   } catch (thrown) {
     reply = refusalOf(options, context, thrown)
   }
   answer(options, context, reply, state)
+  if (--state.underWay === 0) state.onIdle()
 }
 
 export function pipelineOf(options: PipelineOptions): Pipeline {
-  const state = { isStopping: false, warnOfProxy: proxyWarnings(options.warn) }
-  let underWay = 0
-  let onIdle = (): void => {}
-  const ended = (): void => {
-    if (--underWay === 0) onIdle()
+  const state: PipelineState = {
+    isStopping: false,
+    underWay: 0,
+    onIdle: () => {},
+    warnOfProxy: proxyWarnings(options.warn)
   }
   const pipeline = (
     request: IncomingMessage,
@@ -146,25 +157,20 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   ): void => {
     const peer = peerOf(request.socket)
     if (peer === undefined) return // its client is gone
-    underWay++
-    void carryOut(options, contextOf(options, peer, request, response, target), state).then(ended)
+    state.underWay++
+    void carryOut(options, contextOf(options, peer, request, response, target), state)
   }
   const stop = (timeoutMs: number): Promise<void> =>
     new Promise(resolve => {
       state.isStopping = true
       const timer = setTimeout(resolve, timeoutMs)
-      onIdle = () => {
+      state.onIdle = () => {
         clearTimeout(timer)
         resolve()
       }
-      if (underWay === 0) onIdle()
+      if (state.underWay === 0) state.onIdle()
     })
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
-}
-
-interface PipelineState {
-  readonly isStopping: boolean
-  readonly warnOfProxy: ReturnType<typeof proxyWarnings>
 }
 
 function contextOf(
@@ -306,21 +312,6 @@ function sessionOf(
   return token === undefined ? undefined : authenticate?.(token, addressKey(context))
 }
 
-/**
- * Looks the token up again: during the wait it may have been revoked or narrowed, and others may
- * have issued it.
- */
-async function lookedUpAfter<T>(
-  wait: Promise<T>,
-  options: PipelineOptions,
-  context: Context,
-  head: Head
-): Promise<T> {
-  const result = await wait
-  context.session = sessionOf(options, context, head)
-  return result
-}
-
 const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>
   isUnderApi ? rateLimit : undefined
 
@@ -369,7 +360,8 @@ function needsOthers(
  * issued it.
  */
 async function catchUp(
-  { catchUp: readOthers, authenticate }: PipelineOptions,
+  readOthers: NonNullable<PipelineOptions['catchUp']>,
+  { authenticate }: PipelineOptions,
   { session }: Context,
   head: Head,
   { storingFailed }: Route
@@ -377,18 +369,14 @@ async function catchUp(
   const isUnknownToken =
     authenticate !== undefined && session === undefined && tokenIn(head) !== undefined
   try {
-    await readOthers!(isUnknownToken)
+    await readOthers(isUnknownToken)
   } catch (error) {
     throw error instanceof Failure ? (failureReply(error, storingFailed) ?? replies.BUSY) : error
   }
 }
 
 /** Refuses invalid tokens and missing abilities (contract §5.1, §5.2, §5.6). */
-function assertMay(
-  { authenticate }: PipelineOptions,
-  session: Session | undefined,
-  route: Route
-): void {
+function assertMay({ authenticate }: PipelineOptions, { session }: Context, route: Route): void {
   if (authenticate === undefined || route.isPublic === true) return
   if (session === undefined) throw replies.UNAUTHENTICATED
   if (!mayCall(session.abilities, route.abilities)) throw replies.FORBIDDEN
