@@ -1,10 +1,10 @@
 /** The composition: from settings to a service, for the program and for embedders. */
 import { Failure, systemCode } from './errors.ts'
 import { isLoopback } from './http/client.ts'
-import { listen, type Listener, type ListenOptions } from './http/listener.ts'
+import { listen, type Listener } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { HSTS } from './http/reply.ts'
-import { pipelineOf, type Pipeline, type PipelineOptions } from './http/pipeline.ts'
+import { pipelineOf, type Pipeline } from './http/pipeline.ts'
 import { Router, withAbilities, type Route } from './http/router.ts'
 import { entryRoutes } from './entries/entry-routes.ts'
 import { sessionRoutes } from './accounts/login-routes.ts'
@@ -12,7 +12,7 @@ import { endOf, type Certificate } from './http/tls.ts'
 import { disk } from './journal/files.ts'
 import { SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
-import type { Load, OpenPart, Part, PartContext } from './part.ts'
+import type { Load, OpenPart, PartContext } from './part.ts'
 import { checkTransport, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage, type OpenOptions } from './storage.ts'
 import { Accounts } from './accounts/accounts.ts'
@@ -45,11 +45,11 @@ export async function openService(
   prefix: string = '',
   opening: Opening = {}
 ): Promise<OpenService> {
-  const closers = new Closers()
+  const closers: Close[] = []
   try {
     return await compose(settings, log, prefix, opening, closers)
   } catch (error) {
-    await closers.close().catch(() => {}) // the first error says more
+    await closeAll(closers).catch(() => {}) // the first error says more
     throw error
   }
 }
@@ -59,75 +59,58 @@ async function compose(
   log: Log,
   prefix: string,
   { vouchedFor, ...opening }: Opening,
-  closers: Closers
+  closers: Close[]
 ): Promise<OpenService> {
   const storage = await openStorage(settings, log, opening)
-  closers.add(storage.close)
+  closers.push(storage.close)
   const { store } = storage
   const accounts = accountsOf(settings, store, log)
   await markRecording(store, accounts !== undefined, log.warn)
+
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
-  const listening = new Listening(settings)
-  const parts = new OpenParts(settings.abilities, ownRoutes(settings, store, accounts, prefix))
+  const routes = withAbilities(ownRoutes(settings, store, accounts, prefix), settings.abilities)
+  const parts: OpenPart[] = []
+  let listener: Listener | undefined
   const load = (): Load => ({
-    connections: listening.connections(),
+    connections: listener?.connections() ?? 0,
     rateLimitClients: rateLimit?.clients ?? 0,
-    lostLines: parts.lostLines(),
-    certificateEndMs: settings.tlsCert === undefined ? undefined : certificateEnd(settings.tlsCert)
+    lostLines: parts.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0),
+    certificateEndMs: certificateEnd(settings)
   })
-  const context = {
-    ...storage,
-    settings,
-    accounts,
-    log,
-    prefix,
-    vouchedFor,
-    load,
-    routes: () => parts.routes
+  const more = { settings, accounts, log, prefix, vouchedFor, load, routes: () => routes }
+  for (const part of PARTS) {
+    const open = (await part.open?.({ ...storage, ...more })) ?? {}
+    closers.push(() => open.close?.())
+    parts.push(open)
+    routes.push(...withAbilities(open.routes ?? [], settings.abilities))
+    if (open.observer !== undefined) store.observe(open.observer)
   }
-  for (const part of PARTS) await parts.open(part, context, closers)
-  const { observers } = parts
-  const certificate = certificateOf(settings)
-  const headers = certificate ? HSTS : []
-  const pipeline = pipelineOf({
-    ...pipelineSettings(settings),
-    router: new Router(parts.routes),
-    rateLimit,
-    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
-    authenticate: accounts && ((token, client) => accounts.session(token, client)),
-    catchUp: store.journal.catchUp,
-    recorder: recorderOn(store),
-    headers,
-    observers,
-    warn: log.warn
-  })
-  closers.add(sweepTokens(store))
-  closers.add(async () => {
-    await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), listening.end()])
-  })
-  const listen = async (): Promise<string> => {
-    const port = await listening.begin(pipeline, {
-      certificate,
-      trustedProxies: settings.trustProxy,
-      headers,
-      log,
-      onRefusal: (...refused) => {
-        for (const one of observers) one.malformedRefused?.(...refused)
-      }
-    })
-    const { host } = settings
-    const url = `http${certificate ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
-    announce(settings, accounts, url, log)
-    for (const { name, path } of parts.places()) log.info(`${name.padEnd(14)} ${url}${path}`)
-    return url
+
+  const observers = parts.flatMap(({ observer }) => observer ?? [])
+  const pipeline = pipelineOn(settings, log, { routes, rateLimit, observers, accounts, store })
+  closers.push(sweepTokens(store))
+  let opened: Promise<Listener> | undefined
+  closers.push(() => stop(pipeline, opened))
+
+  const open = async (): Promise<string> => {
+    checkTransport(settings)
+    if (pipeline.isStopping()) throw refused('is closed')
+    if (opened !== undefined) throw refused('listens already')
+    opened = listenOn(settings, log, pipeline, observers)
+    opened.catch(() => (opened = undefined))
+    listener = await opened
+    if (pipeline.isStopping()) throw refused('was closed meanwhile')
+    return announce(settings, accounts, parts, listener.port, log)
   }
+  let hosted: Promise<ReadonlyMap<string, Route>> | undefined
+  let closed: Promise<void> | undefined
   return {
     store,
     accounts,
     pipeline,
-    routes: () => parts.hosted(),
-    listen,
-    close: () => closers.close()
+    routes: () => (hosted ??= byOperation(routes, parts, settings)),
+    listen: open,
+    close: () => (closed ??= closeAll(closers))
   }
 }
 
@@ -152,86 +135,82 @@ function ownRoutes(
   return [...entryRoutes(store, prefix, askedFor(abilities, 'deletePassword')), ...sessions]
 }
 
-function pipelineSettings({
-  rateLimitBy,
-  trustProxy,
-  isProduction,
-  corsOrigins,
-  maxBodyBytes
-}: ServiceSettings): Pick<
-  PipelineOptions,
-  'limitsByUser' | 'trustedProxies' | 'asksForHttps' | 'corsOrigins' | 'maxBodyBytes'
-> {
-  return {
+/** Those that are served, and those that a host alone may call. */
+async function byOperation(
+  served: readonly Route[],
+  parts: readonly OpenPart[],
+  { abilities }: ServiceSettings
+): Promise<ReadonlyMap<string, Route>> {
+  const hosted = await Promise.all(parts.map(part => part.hosted?.() ?? []))
+  const all = [...served, ...withAbilities(hosted.flat(), abilities)]
+  return new Map(all.map(route => [route.operation, route]))
+}
+
+/** Of each answer. */
+function headersOf({ tlsCert }: ServiceSettings): readonly string[] {
+  return tlsCert === undefined ? [] : HSTS
+}
+
+function pipelineOn(
+  settings: ServiceSettings,
+  { warn }: Log,
+  {
+    routes,
+    rateLimit,
+    observers,
+    accounts,
+    store
+  }: {
+    readonly routes: readonly Route[]
+    readonly rateLimit: RateLimit | undefined
+    readonly observers: readonly Observer[]
+    readonly accounts: Accounts | undefined
+    readonly store: Store
+  }
+): Pipeline {
+  const { rateLimitBy, trustProxy, isProduction, corsOrigins, maxBodyBytes } = settings
+  return pipelineOf({
+    router: new Router(routes),
+    rateLimit,
     limitsByUser: rateLimitBy === 'user',
     trustedProxies: trustProxy,
     asksForHttps: isProduction,
+    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
-    maxBodyBytes
-  }
+    authenticate: accounts && ((token, client) => accounts.session(token, client)),
+    catchUp: store.journal.catchUp,
+    recorder: recorderOn(store),
+    maxBodyBytes,
+    headers: headersOf(settings),
+    observers,
+    warn
+  })
 }
 
-/** The parts that are open so far, and what they add; a part may ask later, when all are open. */
-class OpenParts {
-  /** With their abilities; the contract's first. */
-  routes: readonly Route[]
-  readonly observers: Observer[] = []
-  readonly #abilities: ServiceSettings['abilities']
-  readonly #open: OpenPart[] = []
-  #hosted: Promise<ReadonlyMap<string, Route>> | undefined
-
-  /** Throws `route-invalid`, as `open` does. */
-  constructor(abilities: ServiceSettings['abilities'], own: readonly Route[]) {
-    this.#abilities = abilities
-    this.routes = this.#withAbilities(own)
-  }
-
-  async open(part: Part, context: PartContext<object>, closers: Closers): Promise<void> {
-    const open = (await part.open?.(context)) ?? {}
-    closers.add(() => open.close?.())
-    this.#open.push(open)
-    this.routes = [...this.routes, ...this.#withAbilities(open.routes ?? [])]
-    if (open.observer === undefined) return
-    this.observers.push(open.observer)
-    context.store.observe(open.observer)
-  }
-
-  places(): readonly { readonly name: string; readonly path: string }[] {
-    return this.#open.flatMap(({ place }) => place ?? [])
-  }
-
-  lostLines(): number {
-    return this.#open.reduce((sum, part) => sum + (part.lostLines?.() ?? 0), 0)
-  }
-
-  /** By operation, for calls of an embedder, who calls once all are open. */
-  hosted(): Promise<ReadonlyMap<string, Route>> {
-    return (this.#hosted ??= Promise.all(this.#open.map(part => part.hosted?.() ?? [])).then(
-      routes =>
-        new Map(
-          [...this.routes, ...this.#withAbilities(routes.flat())].map(route => [
-            route.operation,
-            route
-          ])
-        )
-    ))
-  }
-
-  #withAbilities(routes: readonly Route[]): readonly Route[] {
-    return routes.map(route => withAbilities(route, this.#abilities))
-  }
+function listenOn(
+  settings: ServiceSettings,
+  log: Log,
+  pipeline: Pipeline,
+  observers: readonly Observer[]
+): Promise<Listener> {
+  const { tlsCert, tlsKey, trustProxy } = settings
+  return listen(settings, pipeline, {
+    // Reads the files anew each time.
+    certificate:
+      tlsCert === undefined ? undefined : () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey!) }),
+    trustedProxies: trustProxy,
+    headers: headersOf(settings),
+    log,
+    onRefusal: (...refused) => {
+      for (const one of observers) one.malformedRefused?.(...refused)
+    }
+  })
 }
 
-/** Reads the files anew each time; undefined without HTTPS. */
-function certificateOf({ tlsCert, tlsKey }: ServiceSettings): (() => Certificate) | undefined {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined
-  return () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey) })
-}
-
-/** Undefined if the file is no certificate just now. */
-function certificateEnd(path: string): number | undefined {
+/** Undefined without HTTPS, or if the file is no certificate just now. */
+function certificateEnd({ tlsCert }: ServiceSettings): number | undefined {
   try {
-    return endOf(pemIn(path))
+    return tlsCert === undefined ? undefined : endOf(pemIn(tlsCert))
   } catch {
     return undefined
   }
@@ -246,39 +225,10 @@ function pemIn(path: string): Certificate['cert'] {
   }
 }
 
-/** The listener of a service: opened at most once, and not after the stop. */
-class Listening {
-  readonly #settings: ServiceSettings
-  #opening: Promise<Listener> | undefined
-  #listener: Listener | undefined
-
-  constructor(settings: ServiceSettings) {
-    this.#settings = settings
-  }
-
-  connections(): number {
-    return this.#listener?.connections() ?? 0
-  }
-
-  /** Gives the port. */
-  async begin(pipeline: Pipeline, options: ListenOptions): Promise<number> {
-    checkTransport(this.#settings)
-    if (pipeline.isStopping()) throw refused('is closed')
-    if (this.#opening !== undefined) throw refused('listens already')
-    this.#opening = listen(this.#settings, pipeline, options)
-    try {
-      this.#listener = await this.#opening
-    } catch (error) {
-      this.#opening = undefined
-      throw error
-    }
-    if (pipeline.isStopping()) throw refused('was closed meanwhile')
-    return this.#listener.port
-  }
-
-  async end(): Promise<void> {
-    await (await this.#opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS)
-  }
+async function stop(pipeline: Pipeline, opened: Promise<Listener> | undefined): Promise<void> {
+  const ended = async (): Promise<void> =>
+    (await opened?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS)
+  await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), ended()])
 }
 
 function refused(why: string): Failure {
@@ -292,17 +242,20 @@ function sweepTokens({ state }: Store): () => void {
   return () => clearInterval(timer)
 }
 
-/** Warns if the service is open to more people than may be meant. */
+/** Gives the address. Warns if the service is open to more people than may be meant. */
 function announce(
   settings: ServiceSettings,
   accounts: Accounts | undefined,
-  url: string,
+  parts: readonly OpenPart[],
+  port: number,
   log: Log
-): void {
+): string {
   const { host, rateLimit, tlsCert, trustProxy, isProduction, tokenTtlMinutes } = settings
   const isOpen = accounts === undefined
   const isFar = host !== 'localhost' && !isLoopback(host)
   const far = `${host} is reachable from other machines, and`
+  const scheme = tlsCert === undefined ? 'http' : 'https'
+  const url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
   log.info(`address        ${url}`)
   log.info(
     isOpen
@@ -327,32 +280,25 @@ function announce(
     ]
   ]
   for (const [isSo, line] of warnings) if (isSo) log.warn(line)
+  for (const { place } of parts)
+    if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
+  return url
 }
 
-/** Releases resources, the last opened first. All are tried; then the first error is thrown. */
-export class Closers {
-  readonly #open: (() => void | Promise<void>)[] = []
-  #closed: Promise<void> | undefined
+type Close = () => void | Promise<void>
 
-  add(close: () => void | Promise<void>): void {
-    this.#open.push(close)
-  }
-
-  /** Once, including resources added meanwhile. */
-  close(): Promise<void> {
-    return (this.#closed ??= this.#closeAll())
-  }
-
-  async #closeAll(): Promise<void> {
-    const errors: unknown[] = []
-    while (this.#open.length > 0) {
-      const close = this.#open.pop()!
-      try {
-        await close()
-      } catch (error) {
-        errors.push(error)
-      }
+/**
+ * Releases resources, the last opened first, with those that are added meanwhile. All are tried;
+ * then the first error is thrown.
+ */
+export async function closeAll(closers: Close[]): Promise<void> {
+  const errors: unknown[] = []
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
+    try {
+      await close()
+    } catch (error) {
+      errors.push(error)
     }
-    if (errors.length > 0) throw errors[0]
   }
+  if (errors.length > 0) throw errors[0]
 }

@@ -110,8 +110,7 @@ const LONG_FUNCTIONS: readonly string[] = [
   'src/parts/operator/salvage/salvage.ts report',
   'src/parts/operator/transfer/transfer-commands.ts importFile',
   'src/parts/page/browser/editor.ts openEditor',
-  'src/parts/page/browser/fields.ts createGenerator',
-  'src/service.ts compose'
+  'src/parts/page/browser/fields.ts createGenerator'
 ]
 /** What decides who may do what, and who somebody is; and who may name it. */
 const JUDGES = ['sees', 'covers', 'mayCall', 'tokens']

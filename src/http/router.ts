@@ -60,13 +60,15 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
 }
 
 /** Throws `route-invalid` for a forgotten ability: the route would be open to any token. */
-export function withAbilities(route: Route, abilities: AskedAbilities): Route {
-  const { operation, isPublic = false, takesAnyToken = false } = route
-  if (!isPublic && !takesAnyToken && !abilities.has(operation)) {
-    const what = `${operation}, ${route.method} ${route.path}, asks for no ability`
-    throw new Failure('route-invalid', `${what}; its part has to name one in abilities`)
-  }
-  return { ...route, abilities: abilities.get(operation) }
+export function withAbilities(routes: readonly Route[], abilities: AskedAbilities): Route[] {
+  return routes.map(route => {
+    const { operation, isPublic = false, takesAnyToken = false } = route
+    if (!isPublic && !takesAnyToken && !abilities.has(operation)) {
+      const what = `${operation}, ${route.method} ${route.path}, asks for no ability`
+      throw new Failure('route-invalid', `${what}; its part has to name one in abilities`)
+    }
+    return { ...route, abilities: abilities.get(operation) }
+  })
 }
 
 export interface MatchedRoute {

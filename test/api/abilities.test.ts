@@ -255,12 +255,12 @@ test('a login whose request brings a token along succeeds, though that is revoke
 test('a route that was given no ability by mistake is refused, and is not open to any token', () => {
   const route: Route = { operation: 'new', method: 'GET', path: '/api/new', handle: () => ({ status: 204 }) }
   const abilities = new Map([['new', ['password:new']], ['any', undefined]])
-  assert.deepEqual(withAbilities(route, abilities).abilities, ['password:new'])
-  assert.equal(withAbilities({ ...route, operation: 'any' }, abilities).abilities, undefined)
-  assert.throws(() => withAbilities({ ...route, operation: 'forgotten' }, abilities), {
+  assert.deepEqual(withAbilities([route], abilities)[0]?.abilities, ['password:new'])
+  assert.equal(withAbilities([{ ...route, operation: 'any' }], abilities)[0]?.abilities, undefined)
+  assert.throws(() => withAbilities([{ ...route, operation: 'forgotten' }], abilities), {
     code: 'route-invalid', message: /forgotten, GET \/api\/new, asks for no ability; its part has to name one/
   })
   for (const free of [{ isPublic: true }, { takesAnyToken: true }]) {
-    assert.equal(withAbilities({ ...route, ...free, operation: 'free' }, abilities).abilities, undefined)
+    assert.equal(withAbilities([{ ...route, ...free, operation: 'free' }], abilities)[0]?.abilities, undefined)
   }
 })
