@@ -189,7 +189,7 @@ export class FileJournal implements DurableJournal {
       )
     }
     this.#fullSince ??= this.#options.wallMs()
-    return new Failure('write-failed', what)
+    return new Failure('write-failed', what, { cause: error })
   }
 
   /** Takes no more changes. */

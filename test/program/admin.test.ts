@@ -138,9 +138,9 @@ test('what the system refuses is said in words, with the file, and what to do', 
   await done(folder, 'entry add --system s --user u --password-stdin', 'x'.repeat(READ_CHUNK_BYTES))
   for (const [words, why] of [
     [`journal backup ${place}/copy`,
-      /^error: \/.*copy: EFBIG; there is no room for it; make some, and run the command again\n$/],
+      /^error: \/.*copy: EFBIG; there is no room for it, and it was not made; make some, and run the command again\n$/],
     [`export --output ${place}/copy --yes`,
-      /^error: .*EFBIG; so nothing is shown\. journal rescue FILE, .*\n$/m]
+      /^error: .*EFBIG; there is no room on the disk of \S+journal\.jsonl, so nothing is shown; make room, .*\n$/m]
   ] as const) {
     const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@"', process.execPath, ADMIN,
       ...words.split(' ')],

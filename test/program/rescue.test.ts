@@ -86,7 +86,7 @@ test('a whole journal is not rescued but backed up; no name is taken that a star
   const { folder } = await withThree(t)
   const elsewhere = freshFolder(t)
   await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1,
-    /the journal is whole, and takes changes: journal backup FILE copies it$/m)
+    /the journal is whole: journal backup FILE copies it$/m)
   remove(folder, 'journal.jsonl')
   await refused(folder, `journal rescue ${folder}/journal.jsonl`, 1,
     /is the name of the journal itself; name another file/)

@@ -9,6 +9,7 @@ import { dirname } from 'node:path'
 import { systemCode } from '../../errors.ts'
 import {
   appendAll,
+  isFull,
   isSameFile,
   WITHOUT_SYNC,
   type Files,
@@ -38,6 +39,7 @@ const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
 /**
  * Makes a file, mode 0600. If it throws, it leaves no file, unless the folder's last sync failed.
+ * The error of a full disk has `state`, in words, if no file is left.
  */
 export async function makeWhole<T>(
   files: Files,
@@ -52,8 +54,9 @@ export async function makeWhole<T>(
   }
   syncNames(files, folder) // fails before anything is made
   const part = `${path}.${randomInt(2 ** 47)}.part`
-  const descriptor = files.createToAppend(part)
+  let isPlaced = false
   try {
+    const descriptor = files.createToAppend(part)
     let made: T
     const write = (piece: Buffer | string): void => {
       try {
@@ -71,8 +74,12 @@ export async function makeWhole<T>(
     confirm() // as late as possible: what it looks at may change
     if (replaces === undefined) linkInPlace(files, part, path)
     else replace(files, part, path, replaces, keepsAs)
+    isPlaced = true
     syncNames(files, folder)
     return made
+  } catch (error) {
+    const state = replaces === undefined ? 'was not made' : 'is as it was'
+    throw isFull(error) && !isPlaced ? Object.assign(error as Error, { path, state }) : error
   } finally {
     if (files.stat(part) !== undefined) files.remove(part)
   }

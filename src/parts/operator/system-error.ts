@@ -60,14 +60,15 @@ export function explained(error: unknown, texts: typeof TEXTS = TEXTS): unknown 
 }
 
 function faultOf(
-  error: NodeJS.ErrnoException,
+  error: NodeJS.ErrnoException & { readonly state?: string },
   code: string,
   texts: typeof TEXTS
 ): string | undefined {
   if (error.path === undefined) return undefined
   if (code === 'ENOENT') return `there is no file or folder ${error.path}`
   const todo = isFull(error)
-    ? 'there is no room for it; make some, and run the command again'
+    ? `there is no room for it${error.state === undefined ? '' : `, and it ${error.state}`}; ` +
+      'make some, and run the command again'
     : texts[code]
   if (todo !== undefined) return `${fileFault(disk, error, error.path)}; ${todo}`
   return error.message.includes(error.path) ? undefined : `${error.path}: ${error.message}`

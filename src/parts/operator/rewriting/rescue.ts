@@ -15,8 +15,7 @@ export interface Rescue {
   head: string | undefined
 }
 
-export const WHOLE_JOURNAL =
-  'the journal is whole, and takes changes: journal backup FILE copies it'
+export const WHOLE_JOURNAL = 'the journal is whole: journal backup FILE copies it'
 
 /** `damage`: why the file is lost, which the service has not noticed. The journal fails for it. */
 export function rescuedLines(

@@ -19,6 +19,7 @@ import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
 import { exitCodeOf } from '../../commands/exit-codes.ts'
 import { Lines, type OperationName } from '../../commands/operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
+import { ofJournal } from './no-room.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
 
 /** Another version may mean something else by the same words. */
@@ -159,5 +160,9 @@ export async function runOperation(call: Call, name: OperationName, body: Given)
   // Every operation sees what other instances wrote, but for `status`, which must answer while etcd
   // does not.
   if (name !== 'status') await call.journal.catchUp?.()
-  return run(call, checked.value)
+  try {
+    return await run(call, checked.value)
+  } catch (error) {
+    throw ofJournal(error, name, call.journal.location().path)
+  }
 }

@@ -1,5 +1,4 @@
 /** Changes that only the operator makes, and the operator's name in records. */
-import { Failure } from '../../../errors.ts'
 import type { EncodedEvent } from '../../../journal/journal.ts'
 import { fieldsOf, hasMore, type Entry, type EntryRow } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
@@ -53,25 +52,17 @@ export function purgeEntry(store: Commits, id: number): Promise<Entry | undefine
   })
 }
 
-const HOW =
-  'so nothing is shown. journal rescue FILE, or a copy of the folder, takes it to another disk, to be read there'
-
 /** What a command shows, read in the turn in which that is recorded; undefined shows nothing. */
-export async function disclosing<T>(
+export function disclosing<T>(
   { commits }: Call,
   read: (entries: Pick<EntryTable, 'get'>) => readonly [T, Disclosure] | undefined
 ): Promise<T | undefined> {
-  try {
-    return await commits.commitFirst(draft => {
-      const found = read(draft)
-      if (found === undefined) return [[], undefined]
-      const [shown, disclosure] = found
-      return [disclosed(disclosure), shown]
-    })
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    throw new Failure(error.code, `${error.detail}; ${HOW}`, { cause: error })
-  }
+  return commits.commitFirst(draft => {
+    const found = read(draft)
+    if (found === undefined) return [[], undefined]
+    const [shown, disclosure] = found
+    return [disclosed(disclosure), shown]
+  })
 }
 
 type Disclosed = Events['entries.disclosed']
