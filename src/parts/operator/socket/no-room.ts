@@ -28,12 +28,17 @@ export function ofJournal(error: unknown, name: OperationName, path: string): un
   const { code, detail, cause } = error
   const shows = SHOWS.includes(name)
   const access = OF_ACCESS.includes(name) ? [ACCESS] : []
-  const goesOn = shows ? [] : access.length > 0 ? access : ['what is stored can still be read']
+  const reads = shows || access.length > 0 ? [] : ['what is stored can still be read']
   const said = (...what: readonly string[]): Failure =>
     new Failure(code, [detail, ...what].join('; '), { cause })
   if (code === 'write-failed' && isFull(cause)) {
     const none = `there is no room on the disk of ${path}, so nothing ${shows ? 'is shown' : 'was changed'}`
-    return said(none, ...goesOn, `make room, and run the command again${shows ? `, ${COPY}` : ''}`)
+    return said(
+      none,
+      ...access,
+      ...reads,
+      `make room, and run the command again${shows ? `, ${COPY}` : ''}`
+    )
   }
   if (shows) return said(RESCUE)
   return code === 'journal-failed' ? said(...access) : error
