@@ -1,5 +1,6 @@
 /** What the page does when the service fails, asks to wait, or is not there. */
 import assert from 'node:assert/strict'
+import { deleteEntry } from '../../../src/entries/entry-commands.ts'
 import { Failure } from '../../../src/errors.ts'
 import {
   CHROMIUM, createEntry, edit, EVERYWHERE, holdAnswers, inBrowser, isEditing, openPage, openService, pass, rowOf,
@@ -50,6 +51,22 @@ inBrowser('a page that finds no service says so, and asks again', CHROMIUM, asyn
   await browser.run('window.fetch = realFetch')
   await browser.click('.message .offer')
   await browser.until("return document.getElementById('spoken').textContent === 'Lista actualizada'")
+})
+
+inBrowser('of deleted entries that cannot be read nothing is said, and they can be asked for again', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, { 'extra-routes': 'on' })
+  await deleteEntry(service.store, 1, null)
+  await browser.run("window.realFetch = window.fetch; window.fetch = () => new Promise((_, fail) => { window.lose = fail })")
+  await browser.click('header .to-deleted')
+  assert.match(await textOf(browser, 'main'), /Eliminadas\s+Cargando/)
+  await browser.run("lose(new TypeError('lost'))")
+  await browser.find('#notice')
+  assert.match(await textOf(browser, 'main'), /^\s*El servicio no responde/)
+  await browser.run('window.fetch = realFetch')
+  await browser.click('#notice button')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 1")
+  await browser.click('#back')
+  await browser.find('#refresh')
 })
 
 /** Makes the next requests for an operation fail: after the service has done it, or before. */

@@ -217,6 +217,8 @@ inBrowser('a dropped line is told in a while; list, place and dialog stay, also 
   assert.equal(await browser.run("return document.querySelector('.message')"), null)
   await pass(browser, 3_000)
   await told(browser, 'Sin conexión')
+  const sign = "return document.getElementById('refresh').ariaLabel"
+  assert.equal(await browser.run(sign), 'Actualizar. Sin conexión. Se reintenta sola.', 'and a sign stays')
   const seen = `return [scrollY, document.querySelector('#viewer .revealed .code')?.textContent]`
   assert.deepEqual(await browser.run(seen), [200, 'ghp-no-es-esto'])
   await storeEntry(service.store, { sistema: 'Zeta', usuario: 'eva', password: 'p' }, null)
@@ -224,6 +226,7 @@ inBrowser('a dropped line is told in a while; list, place and dialog stay, also 
   await browser.until("return document.getElementById('grid').ariaRowCount === '10'")
   assert.deepEqual(await browser.run(seen), [200, 'ghp-no-es-esto'])
   assert.equal(await browser.run("return document.querySelector('.message')"), null)
+  assert.equal(await browser.run(sign), 'Actualizar')
 })
 
 inBrowser('another person\'s draft is dropped with a word, one\'s own is opened again', EVERYWHERE, async t => {

@@ -5,6 +5,7 @@ import {
   type Code,
   type EntryFields,
   type Listed,
+  type Refusal,
   type Stored
 } from './answers.ts'
 import { copySecret, copyText } from './secrets.ts'
@@ -65,11 +66,19 @@ async function loadDeleted(): Promise<void> {
   for (;;) {
     const answer = await api.deleted(all.at(-1)?.id)
     if (own !== lastLoad || screenNow().name !== 'deleted') return
-    if (!answer.ok) return sayWhy(answer)
+    if (!answer.ok) return deleted.isLoaded ? sayWhy(answer) : deletedFailed(answer)
     all.push(...answer.value)
     deleted.load({ entries: all })
     if (answer.value.length === 0) return
   }
+}
+
+function deletedFailed(refusal: Refusal): undefined {
+  const retry = (): void => {
+    show({ name: 'deleted' })
+    void loadDeleted()
+  }
+  show({ name: 'failed', refusal, retry })
 }
 
 export function stopActs(): void {

@@ -17,8 +17,8 @@ import { announce, choose, type Choice, confirm, sayWhy, tell } from './dialogs.
 import { countDown, make } from './dom.ts'
 import type { Changed, Edited } from './editor.ts'
 import type { Outcome } from './form.ts'
-import { explained, number, say, when } from './language.ts'
-import { briefName, plainText, sentences } from './plain.ts'
+import { explained, nameOfUser, number, say, when } from './language.ts'
+import { briefName, sentences } from './plain.ts'
 import { longText } from './rows.ts'
 import { copySecret, createSecret, isSecret, type SecretName } from './secrets.ts'
 import { api, deleted, entries, page, rights } from './state.ts'
@@ -42,6 +42,7 @@ export async function reload(): Promise<Answer<unknown>> {
     const { changes } = entries
     const own = ++lastAsked
     const answer = await api.list(entries.tag)
+    page.setLine(answer.ok || answer.why !== 'lost')
     if (answer.ok && changes !== entries.changes) continue
     if (answer.ok && answer.value !== undefined && own > lastLoaded) {
       lastLoaded = own
@@ -275,8 +276,12 @@ async function lastChange(id: number): Promise<string> {
   const answer = await api.history(id)
   const [last] = answer.ok ? answer.value : []
   if (last === undefined) return ''
-  const said = [when(last.time, true), plainText(last.by ?? ''), say(`history_${last.change}`)]
-  return said.filter(text => text !== '').join(' · ')
+  const [first = '', ...rest] = say(`history_${last.change}`)
+  const done = first.toUpperCase() + rest.join('')
+  const time = when(last.time, true)
+  return last.by === null
+    ? say('doneAt', { done, time })
+    : say('doneBy', { done, time, who: nameOfUser(last.by) })
 }
 
 function openOf(entry: Listed): Pick<EntryFields, (typeof OPEN)[number]> {

@@ -45,6 +45,7 @@ export class Entries {
   #shown: readonly Listed[] = []
   #groups: readonly string[] | undefined
   #tag: string | undefined
+  #isLoaded = false
   #changes = 0
   readonly #onChange: () => void
 
@@ -59,6 +60,11 @@ export class Entries {
 
   get total(): number {
     return this.#known.length
+  }
+
+  /** Until then nothing is known, also not that there are none. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
   }
 
   /** Of the list that was loaded. */
@@ -83,9 +89,11 @@ export class Entries {
     return this.#order
   }
 
-  /** An unchanged entry stays the same object, so its row stays. */
-  load({ entries, tag }: List = { entries: [] }): void {
+  /** An unchanged entry stays the same object, so its row stays. Without a list all is forgotten. */
+  load(list?: List): void {
+    const { entries, tag } = list ?? { entries: [] }
     this.#tag = tag
+    this.#isLoaded = list !== undefined
     const before = new Map(this.#known.map(one => [one.entry.id, one]))
     this.#known = entries.map(entry => {
       const known = before.get(entry.id)

@@ -42,6 +42,11 @@ export function sayCount(count: number, one: TextName, many: TextName): string {
   return say(count === 1 ? one : many, { count: number(count) })
 }
 
+/** An address, or the number of a removed user. */
+export function nameOfUser(by: string): string {
+  return /^#\d+$/.test(by) ? say('removedUser', { id: by }) : plainText(by)
+}
+
 export function number(value: number): string {
   return value.toLocaleString(languageNow())
 }

@@ -52,7 +52,9 @@ catchBack(() => {
 let untell = (): void => {}
 addEventListener('offline', () =>
   setTimeout(() => {
-    if (!navigator.onLine && isAtList()) untell = tell(say('offlineTitle'), undefined, true)
+    if (navigator.onLine || !isAtList()) return
+    page.setLine(false)
+    untell = tell(say('offlineTitle'), undefined, true)
   }, LOST_AFTER_MS)
 )
 addEventListener('online', () => {

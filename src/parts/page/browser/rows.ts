@@ -4,7 +4,7 @@
  */
 import type { Listed } from './answers.ts'
 import { icon, iconButton, make } from './dom.ts'
-import { age, daysSince, moment, number, say, sayCount } from './language.ts'
+import { age, daysSince, moment, nameOfUser, number, say, sayCount } from './language.ts'
 import { hostIn, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
 import { rights } from './state.ts'
 import type { TextName } from './texts-es.ts'
@@ -141,7 +141,7 @@ function badge(act: 'exposed' | 'reused', drawing: string, count: number): reado
 
 function sinceCell({ changed, deleted, deletedBy }: Listed): HTMLElement {
   const time = deleted ?? changed
-  const by = deletedBy === undefined ? [] : [` · ${plainText(deletedBy)}`]
+  const by = deletedBy === undefined ? [] : [` · ${nameOfUser(deletedBy)}`]
   const title = time === undefined ? '' : moment(time)
   const since = make('span', { className: 'since', title }, age(time, deleted !== undefined), ...by)
   const isOld = deleted === undefined && daysSince(time) > QUIET_DAYS

@@ -4,11 +4,21 @@ import { act, create, loadList, restoreShown, toggleDeleted } from './acts.ts'
 import { isWait } from './answers.ts'
 import { Bar, filterParts, isFiltered, whereOf } from './bar.ts'
 import { announce, isModal, settleFocus } from './dialogs.ts'
-import { countDown, icon, iconButton, isThere, make, recall, remember, textButton } from './dom.ts'
+import {
+  countDown,
+  icon,
+  iconButton,
+  isThere,
+  make,
+  recall,
+  remember,
+  setIcon,
+  textButton
+} from './dom.ts'
 import { COLUMNS, type Column, type Filter } from './entries.ts'
 import { Grid, MAX_WHOLE_ROWS } from './grid.ts'
 import { dateOf, explain, languageNow, number, say, sayCount } from './language.ts'
-import { briefName } from './plain.ts'
+import { briefName, sentences } from './plain.ts'
 import { copyText } from './secrets.ts'
 import { beginSession, loginCard } from './session.ts'
 import {
@@ -65,6 +75,10 @@ export function startScreen(): void {
     clearSearch: (isForGood?: boolean) => bar.clearSearch(isForGood),
     setLoading: (isLoading: boolean) => {
       refresh.ariaBusy = isLoading ? 'true' : null
+    },
+    setLine: (isUp: boolean) => {
+      refresh.classList.toggle('down', !isUp)
+      labelRefresh()
     }
   })
 }
@@ -111,11 +125,13 @@ function contentOf(screen: Screen): readonly HTMLElement[] {
   if (screen.name === 'login') return [loginCard(screen.note)]
   if (screen.name === 'failed') return [failedCard(screen)]
   if (isAtList()) return [summary(screen.name === 'deleted'), about, body]
-  if (screen.name === 'loading') {
-    return [make('p', { id: 'loading', className: 'loading', role: 'status' }, say('loading'))]
-  }
+  if (screen.name === 'loading') return [loading()]
   const button = textButton('main', say('unlock'), beginSession)
   return [card('locked', 'key', say('lockedTitle'), [say('lockedText')], button)]
+}
+
+function loading(): HTMLElement {
+  return make('p', { id: 'loading', className: 'loading', role: 'status' }, say('loading'))
 }
 
 function lastingNotes(): readonly HTMLElement[] {
@@ -138,10 +154,23 @@ function lastingNotes(): readonly HTMLElement[] {
 }
 
 function summary(isDeleted: boolean): HTMLElement {
-  refresh.ariaLabel = refresh.title = say('refresh')
-  if (!isDeleted) return make('div', { className: 'summary' }, lead, tools)
+  labelRefresh()
+  if (!isDeleted) {
+    // "Deleted" had it.
+    tools.append(refresh)
+    return make('div', { className: 'summary' }, lead, tools)
+  }
   const back = Object.assign(iconButton('back', say('backToList'), toggleDeleted), { id: 'back' })
   return make('div', { className: 'summary' }, back, count, restoreAll, refresh)
+}
+
+function labelRefresh(): void {
+  const isDown = refresh.classList.contains('down')
+  const why = say(navigator.onLine ? 'lostTitle' : 'offlineTitle')
+  setIcon(refresh, isDown ? 'unlinked' : 'renew')
+  refresh.ariaLabel = refresh.title = isDown
+    ? sentences(say('refresh'), why, say('offlineText'))
+    : say('refresh')
 }
 
 /** What stands above the list. */
@@ -191,6 +220,7 @@ function drawList(isDeleted: boolean): void {
   restoreAll.hidden = shown.length === 0 || !rights.may('restorePassword')
   restoreAll.textContent = sayCount(shown.length, 'restoreOne', 'restoreAll')
   const hasHits = shown.length > 0
+  const isKnown = !isDeleted || deleted.isLoaded
   main.classList.toggle('empty', total === 0 && !isDeleted)
   grid.element.classList.toggle('no-group', !hasGroups)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
@@ -198,7 +228,7 @@ function drawList(isDeleted: boolean): void {
   const blank = (): HTMLElement => (total === 0 ? emptyCard(isDeleted) : noHitCard())
   if (!hasHits) {
     const hadFocus = body.contains(document.activeElement)
-    body.replaceChildren(...(rights.may('listEntries') ? [blank()] : []))
+    body.replaceChildren(...(!isKnown ? [loading()] : rights.may('listEntries') ? [blank()] : []))
     if (hadFocus) focus()
   }
   const isAll = shown.length === total
@@ -206,7 +236,8 @@ function drawList(isDeleted: boolean): void {
     ? sayCount(total, 'countOne', 'countAll')
     : say('countSome', { some: number(shown.length), count: number(total) })
   const brief = isAll ? number(total) : `${number(shown.length)} / ${number(total)}`
-  count.textContent = isDeleted ? `${say('showDeleted')}: ${brief}` : text
+  const deletedText = isKnown ? `${say('showDeleted')}: ${brief}` : say('showDeleted')
+  count.textContent = isDeleted ? deletedText : text
   clearTimeout(spokenTimer)
   if (query === '') return
   spokenTimer = setTimeout(() => announce(hasHits ? text : say('noHitTitle')), SPOKEN_AFTER_MS)

@@ -32,6 +32,8 @@ interface Page {
   toTop(): void
   clearSearch(isForGood?: boolean): void
   setLoading(isLoading: boolean): void
+  /** Stays in sight until the service answers again. */
+  setLine(isUp: boolean): void
   /** Shows the entries that match alone; an empty filter, all. */
   select(filter: Filter): void
 }

@@ -24,8 +24,8 @@ export const TEXTS: { readonly [name in TextName]: string } = {
   url: 'Address', notas: 'Notes', changed: 'Changed', today: 'today', changedSince: 'Password changed {age}',
   filter: 'Filter', filter_none: 'All', filter_reused: 'Reused', filter_old: 'Old', filter_exposed: 'Exposed',
   noneLeft: 'None left', exposedOne: 'Known to 1 person without access',
-  exposed: '{count} who may no longer read it know it', reusedOne: 'Same as 1 other',
-  reused: 'Same as {count} others', reveal: 'Show', hide: 'Hide', copy: 'Copy', copied: 'Copied',
+  reusedOne: 'Same as 1 other',
+  reveal: 'Show', hide: 'Hide', copy: 'Copy', copied: 'Copied',
   copyUser: 'Copy user', copyUrl: 'Copy address', edit: 'Edit', view: 'Open', remove: 'Delete', restore: 'Restore',
   close: 'Close', visit: 'Open in a new tab', copyThis: 'Copy password', revealThis: 'Show password',
   hideThis: 'Hide password', revealNotes: 'Show notes', hideNotes: 'Hide notes', revealOf: 'Show password of {name}',
@@ -104,7 +104,8 @@ export const TEXTS: { readonly [name in TextName]: string } = {
   helpSession:
     'Closing or reloading the page ends the session. If the service does not confirm that, ' +
     'it lasts until it expires.',
-  history: 'History', history_created: 'created', history_updated: 'edited', history_deleted: 'deleted',
+  history: 'History', doneBy: '{done} by {who}, {time}.', doneAt: '{done} {time}.', removedUser: 'removed user {id}',
+  history_created: 'created', history_updated: 'edited', history_deleted: 'deleted',
   history_restored: 'restored', history_kept: 'kept when the file was rewritten', history_unseen: 'out of your sight',
   hasFactor: 'I have a second factor', codeHint: 'The 6 digits of your app. Empty if you have no second factor.',
   orPassword: 'or with your password', filterOff: 'take the filter off',

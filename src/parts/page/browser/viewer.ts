@@ -14,7 +14,7 @@ import type {
 } from './answers.ts'
 import { openable, openDialog, sayWhy } from './dialogs.ts'
 import { iconButton, make, remember, textButton } from './dom.ts'
-import { age, dateOf, moment, number, say, sayCount, when } from './language.ts'
+import { age, dateOf, moment, nameOfUser, number, say, sayCount, when } from './language.ts'
 import { hostIn, plainText, shortened, webAddress } from './plain.ts'
 import { linkTo, longText, nameOf, tileOf, type Act } from './rows.ts'
 import {
@@ -174,7 +174,7 @@ function sinceOf({ changed, deleted, deletedBy }: Listed): readonly HTMLElement[
   const text = say(deleted === undefined ? 'changedSince' : 'deletedSince', {
     age: age(time, true)
   })
-  const by = deletedBy === undefined ? [] : [` · ${plainText(deletedBy)}`]
+  const by = deletedBy === undefined ? [] : [` · ${nameOfUser(deletedBy)}`]
   return [make('p', { id: 'view-since', className: 'hint', title: moment(time) }, text, ...by)]
 }
 
@@ -207,8 +207,10 @@ function historyOf(id: number): HTMLElement {
 }
 
 function itemOf(id: number, change: Change, earlier: readonly Change[]): HTMLElement {
-  const facts = [plainText(change.by ?? ''), change.change === 'updated' ? '' : change.change]
-  const said = [facts[0]!, facts[1] === '' ? '' : say(`history_${change.change}`)]
+  const said = [
+    change.by === null ? '' : nameOfUser(change.by),
+    change.change === 'updated' ? '' : say(`history_${change.change}`)
+  ]
   const head = make(
     'p',
     { title: moment(change.time) },
