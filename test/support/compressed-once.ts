@@ -1,4 +1,4 @@
-/** The page's files are compressed as a service opens: here once in a process, and not for each of its services. */
+/** The files of the page are compressed once in a process, and not for each of its services. */
 import { Buffer } from 'node:buffer'
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'

@@ -1,6 +1,6 @@
 /**
- * A file in memory. Each content coding (RFC 9110 §8.4.1) is prepared once, with its own strong
- * ETag (§8.8.3).
+ * A file in memory. Its content codings (RFC 9110 §8.4.1), each with its own strong ETag (§8.8.3),
+ * are prepared when it is first asked for: a start does not wait for them.
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -9,8 +9,8 @@ import type { Head } from '../../http/head.ts'
 import type { Kind, Reply } from '../../http/reply.ts'
 import { namesTag, takesCoding } from '../routes/coding.ts'
 
-/** Of 11: more slows the start, and hardly shortens the files. */
-const BROTLI_QUALITY = 8
+/** Of 11: the highest takes twice as long, and hardly shortens the files. */
+const BROTLI_QUALITY = 10
 /** No file is longer; a larger window takes five times as long. */
 const BROTLI_WINDOW_BITS = 16
 
@@ -22,34 +22,13 @@ interface Variant {
 }
 
 export class Asset {
+  readonly #prepare: () => readonly Variant[]
   /** Smallest first; the last is the file itself. */
-  readonly #variants: readonly Variant[]
+  #variants: readonly Variant[] | undefined
 
   /** `headers`, names and values in turn, go with every answer. */
   constructor(bytes: Buffer, kind: Kind, headers: readonly string[]) {
-    const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-    const variant = (coding: Variant['coding'], body: Buffer): Variant => {
-      const tag = `"${hash}-${coding}"`
-      const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]
-      const coded = coding === 'identity' ? common : ['Content-Encoding', coding, ...common]
-      return {
-        coding,
-        tag,
-        whole: { status: 200, kind, body, headers: coded },
-        notModified: { status: 304, kind, headers: common }
-      }
-    }
-    const brotli = brotliCompressSync(bytes, {
-      params: {
-        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-        [constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW_BITS
-      }
-    })
-    this.#variants = [
-      variant('br', brotli),
-      variant('gzip', gzipSync(bytes)),
-      variant('identity', bytes)
-    ]
+    this.#prepare = () => variantsOf(bytes, kind, headers)
   }
 
   /**
@@ -57,8 +36,31 @@ export class Asset {
    * file (§13.1.2).
    */
   reply({ 'accept-encoding': accept, 'if-none-match': known }: Head): Reply {
+    const variants = (this.#variants ??= this.#prepare())
     const { tag, whole, notModified } =
-      this.#variants.find(({ coding }) => takesCoding(accept, coding)) ?? this.#variants.at(-1)!
+      variants.find(({ coding }) => takesCoding(accept, coding)) ?? variants.at(-1)!
     return namesTag(known, tag) ? notModified : whole
   }
+}
+
+function variantsOf(bytes: Buffer, kind: Kind, headers: readonly string[]): readonly Variant[] {
+  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  const variant = (coding: Variant['coding'], body: Buffer): Variant => {
+    const tag = `"${hash}-${coding}"`
+    const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]
+    const coded = coding === 'identity' ? common : ['Content-Encoding', coding, ...common]
+    return {
+      coding,
+      tag,
+      whole: { status: 200, kind, body, headers: coded },
+      notModified: { status: 304, kind, headers: common }
+    }
+  }
+  const brotli = brotliCompressSync(bytes, {
+    params: {
+      [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+      [constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW_BITS
+    }
+  })
+  return [variant('br', brotli), variant('gzip', gzipSync(bytes)), variant('identity', bytes)]
 }

@@ -53,10 +53,11 @@ inBrowser('a page that finds no service says so, and asks again', CHROMIUM, asyn
   await browser.until("return document.getElementById('spoken').textContent === 'Lista actualizada'")
 })
 
-inBrowser('of deleted entries that cannot be read nothing is said, and they can be asked for again', CHROMIUM, async t => {
+inBrowser('deleted entries that cannot be read are not said to be none, and are asked for again', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on' })
   await deleteEntry(service.store, 1, null)
-  await browser.run("window.realFetch = window.fetch; window.fetch = () => new Promise((_, fail) => { window.lose = fail })")
+  await browser.run(`window.realFetch = window.fetch
+    window.fetch = () => new Promise((_, fail) => { window.lose = fail })`)
   await browser.click('header .to-deleted')
   assert.match(await textOf(browser, 'main'), /Eliminadas\s+Cargando/)
   await browser.run("lose(new TypeError('lost'))")

@@ -225,10 +225,13 @@ function drawList(isDeleted: boolean): void {
   grid.element.classList.toggle('no-group', !hasGroups)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
   grid.show(shown, order, isDeleted, total <= MAX_WHOLE_ROWS)
-  const blank = (): HTMLElement => (total === 0 ? emptyCard(isDeleted) : noHitCard())
+  const blank = (): HTMLElement => {
+    if (!isKnown) return loading()
+    return total === 0 ? emptyCard(isDeleted) : noHitCard()
+  }
   if (!hasHits) {
     const hadFocus = body.contains(document.activeElement)
-    body.replaceChildren(...(!isKnown ? [loading()] : rights.may('listEntries') ? [blank()] : []))
+    body.replaceChildren(...(rights.may('listEntries') ? [blank()] : []))
     if (hadFocus) focus()
   }
   const isAll = shown.length === total
