@@ -287,22 +287,27 @@ function parseHostName(text: string): string {
 
 const ANY_TOKEN = 'any'
 
-/** Gives what each operation asks for: what the setting says, otherwise its default. */
+/** Gives what each operation asks for. */
 function parseAbilities(defaults: DefaultAbilities): (text: string) => AskedAbilities {
   return text => {
     const given = givenAbilities(defaults, text)
-    const askedFor = (operation: string): Asked => {
-      if (given.has(operation)) return given.get(operation)
-      const asked = [defaults[operation]]
-        .flat()
-        .map(one => (one !== undefined && Object.hasOwn(defaults, one) ? askedFor(one) : one))
-      if (asked.includes(undefined)) return undefined
-      const abilities = asked.flat() as string[]
-      // One that includes an earlier one adds nothing.
-      return abilities.filter((ability, i) => !mayCall([ability], abilities.slice(0, i)))
-    }
-    return new Map(Object.keys(defaults).map(operation => [operation, askedFor(operation)]))
+    const operations = Object.keys(defaults)
+    return new Map(operations.map(operation => [operation, askedBy(operation, defaults, given)]))
   }
+}
+
+/** As it is given, otherwise its default. */
+function askedBy(operation: string, defaults: DefaultAbilities, given: AskedAbilities): Asked {
+  if (given.has(operation)) return given.get(operation)
+  const asked: string[] = []
+  for (const one of [defaults[operation]].flat()) {
+    if (one === undefined) return undefined
+    const wanted = Object.hasOwn(defaults, one) ? askedBy(one, defaults, given) : [one]
+    if (wanted === undefined) return undefined
+    // One that includes an earlier one adds nothing.
+    for (const ability of wanted) if (!mayCall([ability], asked)) asked.push(ability)
+  }
+  return asked
 }
 
 function givenAbilities(defaults: DefaultAbilities, text: string): AskedAbilities {

@@ -1,10 +1,10 @@
 /** The entries in memory, each once, as the served JSON text. */
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { MAX_KEPT_TAGS } from '../limits.ts'
+import { LIST_PAGE_ENTRIES, MAX_KEPT_TAGS } from '../limits.ts'
 import { changedEntry, entryText, textBeside, type AnsweredEntry, type Entry } from './entry.ts'
-import { LIST_PAGE_ENTRIES } from '../limits.ts'
 import type { Clock } from '../store/clock.ts'
+import { Column } from '../store/column.ts'
 import { GroupNames } from '../rights/groups.ts'
 import { keptByGroups, PagedList, pageOf, type Pages } from './paged-list.ts'
 import { sees, type Groups } from '../rights/rights.ts'
@@ -14,7 +14,7 @@ export interface EntryTable {
   /** The newest id; purged ids stay taken. */
   readonly size: number
   get(id: number): Entry | undefined
-  /** `changedMs`: when the password was set, milliseconds since 1970; undefined keeps it. */
+  /** `changedMs`: when the password was set, milliseconds since 1970; if left out, that stays. */
   set(entry: Entry, changedMs?: number): void
   /** Makes an id, even the next one, unknown for good. */
   delete(id: number): void
@@ -25,6 +25,11 @@ interface Page {
   /** When it was changed last. */
   changes: number
 }
+
+/** What an id stands for. */
+const UNKNOWN = 0
+const ACTIVE = 1
+const DELETED = 2
 
 /** 22 characters of base64url are 132 bits. */
 const TAG_CHARACTERS = 22
@@ -37,12 +42,14 @@ export class Entries implements EntryTable, Pages {
    * keep their sources alive.
    */
   readonly #texts: (string | undefined)[] = [undefined]
-  /** Milliseconds since 1970; NaN if not known. */
-  readonly #changedMs: number[] = [NaN]
+  /** By id. */
+  readonly #standing = new Column(Uint8Array)
+  /** By id: milliseconds since 1970; 0 if not known. */
+  readonly #changedMs = new Column(Float64Array)
   /** By id: the fields that nobody is answered, as JSON. */
   readonly #beside = new Map<number, string>()
   /** By id: the number of its group's name. */
-  readonly #groups: number[] = [0]
+  readonly #groups = new Column()
   readonly #names: GroupNames
   readonly #pages: Page[] = []
   /** Of entries that were read, since a hash is a good part of what a get costs. */
@@ -81,11 +88,11 @@ export class Entries implements EntryTable, Pages {
   }
 
   has(id: number): boolean {
-    return this.#texts[id] !== undefined
+    return this.#standing.get(id) !== UNKNOWN
   }
 
   isActive(id: number): boolean {
-    return this.has(id) && !isDeleted(this.#texts[id])
+    return this.#standing.get(id) === ACTIVE
   }
 
   get(id: number): Entry | undefined {
@@ -97,13 +104,12 @@ export class Entries implements EntryTable, Pages {
   }
 
   grupo(id: number): string | undefined {
-    return this.#names.nameOf(this.#groups[id] ?? 0)
+    return this.#names.nameOf(this.#groups.get(id))
   }
 
   /** Milliseconds since 1970. */
   changedMs(id: number): number | undefined {
-    const changedMs = this.#changedMs[id] ?? NaN
-    return Number.isNaN(changedMs) ? undefined : changedMs
+    return this.#changedMs.get(id) || undefined
   }
 
   pageChanges(page: number): number {
@@ -132,28 +138,30 @@ export class Entries implements EntryTable, Pages {
     }
   }
 
-  set(entry: Entry, changedMs: number = this.#changedMs[entry.id] ?? NaN): void {
-    this.#put(entry.id, entryText(entry))
-    this.#changedMs[entry.id] = changedMs
-    this.#groups[entry.id] = this.#names.numberOf(entry.grupo)
+  set(entry: Entry, changedMs: number = this.#changedMs.get(entry.id)): void {
+    const { id, status, grupo } = entry
+    this.#put(id, entryText(entry), status === 1 ? ACTIVE : DELETED)
+    this.#changedMs.set(id, changedMs)
+    this.#groups.set(id, this.#names.numberOf(grupo))
     const beside = textBeside(entry)
-    if (beside === '') this.#beside.delete(entry.id)
-    else this.#beside.set(entry.id, beside)
+    if (beside === '') this.#beside.delete(id)
+    else this.#beside.set(id, beside)
   }
 
   delete(id: number): void {
     if (id <= this.size && !this.has(id)) return
-    this.#put(id, undefined)
-    this.#changedMs[id] = NaN
-    this.#groups[id] = 0
+    this.#put(id, undefined, UNKNOWN)
+    this.#changedMs.set(id, 0)
+    this.#groups.set(id, 0)
     this.#beside.delete(id)
     this.#purged++
   }
 
-  #put(id: number, text: string | undefined): void {
+  #put(id: number, text: string | undefined, standing: number): void {
     if (id < 1 || id > this.#texts.length) throw new Error(`entry ${id} would leave a gap`)
     const page = (this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0 })
-    const change = Number(isDeleted(text)) - Number(isDeleted(this.#texts[id]))
+    const change = Number(standing === DELETED) - Number(this.#standing.get(id) === DELETED)
+    this.#standing.set(id, standing)
     page.deleted += change
     this.#deleted += change
     page.changes = ++this.#clock.now
@@ -189,9 +197,4 @@ export class Entries implements EntryTable, Pages {
   list(groups?: Groups): Buffer | undefined {
     return (groups === undefined ? this.#list : this.#listOf(groups)).bytes()
   }
-}
-
-/** The status ends the text. */
-function isDeleted(text: string | undefined): boolean {
-  return text !== undefined && !text.endsWith('1}')
 }

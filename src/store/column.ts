@@ -1,9 +1,24 @@
-/** A list of numbers outside of the heap: a growing array there is copied, and its copies wait for the collector. */
+/**
+ * A list of numbers outside of the heap: a growing array there is copied, and its copies wait for
+ * the collector.
+ */
 const FIRST_LENGTH = 1024
 
-/** Positive integers below 2^32; 0 where nothing was put. */
+interface Numbers {
+  readonly length: number
+  [at: number]: number
+  set(others: Numbers): void
+}
+
+/** Numbers that the kind of array holds; 0 where nothing was put. */
 export class Column {
-  #numbers = new Uint32Array(FIRST_LENGTH)
+  readonly #kind: new (length: number) => Numbers
+  #numbers: Numbers
+
+  constructor(kind: new (length: number) => Numbers = Uint32Array) {
+    this.#kind = kind
+    this.#numbers = new kind(FIRST_LENGTH)
+  }
 
   get(at: number): number {
     return this.#numbers[at] ?? 0
@@ -11,7 +26,7 @@ export class Column {
 
   set(at: number, number: number): void {
     if (at >= this.#numbers.length) {
-      const longer = new Uint32Array(Math.max(at + 1, this.#numbers.length * 2))
+      const longer = new this.#kind(Math.max(at + 1, this.#numbers.length * 2))
       longer.set(this.#numbers)
       this.#numbers = longer
     }

@@ -150,16 +150,16 @@ export class Store {
 
   /**
    * The journal calls it again if others' records came first: then the write is decided anew,
-   * perhaps with more.
+   * perhaps with more. If the write had nothing to record, the journal has asked for the newest
+   * records so that its commands can be answered, and what came meanwhile must not be answered on
+   * them. For example, instance A asks for a command that changes nothing, and gets records up to 7.
+   * Then B makes record 8, and its client asks A: on the records up to 7, A would not know of it.
    */
   #decide(): readonly EncodedEvent[] {
     const { commands: before, events } = this.#write
-    // A journal that others write asks for the newest records before it lets commands be answered
-    // that have nothing to record, and calls again. Commands that came after it had asked must not
-    // be answered on these records.
-    const mostCommands = before.length > 0 && events.length === 0 ? before.length : Infinity
+    const hasAsked = before.length > 0 && events.length === 0
     this.#queue.putBack(before)
-    const next = this.#queue.take(Math.min(mostCommands, this.#together()))
+    const next = this.#queue.take(hasAsked ? before.length : this.#together())
     const write = new WriteDraft(new Draft(this.state, this.#wallMs()), this.journal)
     const decided = new Set<Queued>()
     const isFirst = ({ turn }: Queued): boolean => turn === 'first'
