@@ -1,15 +1,21 @@
 /**
- * What the page asks the service for, click by click, and which secrets it was told: nothing but what was asked for.
+ * What the page asks the service for, click by click, which secrets it was told, and what the journal records of it:
+ * nothing but what was asked for.
  */
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import { createEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import { ANA, PASSWORD as PASSWORD_OF_ANA } from '../../support/accounts.ts'
-import { CHROMIUM, inBrowser, keepCopies, logInElsewhere, openProtected, openService } from '../../support/page.ts'
+import { CHROMIUM, inBrowser, keepCopies, logIn, logInElsewhere, openProtected } from '../../support/page.ts'
+import { atEnd, type Started } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
-/** Each step, its requests, and the secrets in their answers: of the password, the notes, the key of codes. */
+/**
+ * Each step, its requests, the secrets in their answers (of the password, the notes, the key of codes), and the types
+ * of the records that the journal has of it.
+ */
 type Row = readonly [what: string, act: (browser: Browser) => Promise<unknown>, requests: readonly string[],
-  told: readonly string[]]
+  told: readonly string[], records?: readonly string[]]
 
 const PASSWORD = 'S3cr3ta-del-correo'
 const NOTES = 'PIN of the door: 4711'
@@ -46,14 +52,16 @@ const ROWS: readonly Row[] = [
   ['change it back', press('#menu [data-language=es]'), [], []],
   ['open an entry', press(row('.system')), [], []],
   ['see its history', press('#history summary'), ['historyPassword/1'], []],
-  ['show a former password', press('#history li:first-child .was .icon'), ['formerPassword/1/3'], [FORMER]],
+  ['show a former password', press('#history li:first-child .was .icon'), ['formerPassword/1/3'], [FORMER],
+    ['passwords.told']],
   ['hide that', press('#history li:first-child .was .icon'), [], []],
+  // Somebody who knows a password is told it again without a record.
   ['copy a former password', press('#history li:first-child .was .icon:last-child'), ['formerPassword/1/3'],
     [FORMER]],
   ['close the history', press('#history summary'), [], []],
   ['see who knows it', press('#knowers summary'), ['whoKnows/1'], []],
   ['close that again', press('#knowers summary'), [], []],
-  ['show its password', press('#view-password .icon'), ['getPassword/1'], [PASSWORD, NOTES]],
+  ['show its password', press('#view-password .icon'), ['getPassword/1'], [PASSWORD, NOTES], ['passwords.told']],
   ['hide it', press('#view-password .icon'), [], []],
   ['show its code', press('#view-code .icon'), ['oneTimeCode/1'], []],
   ['hide the code', press('#view-code .icon'), [], []],
@@ -87,16 +95,17 @@ const ROWS: readonly Row[] = [
   ['edit to rename', press(row('[data-act=edit]')), EDIT, []],
   ['rename', browser => browser.fill('#usuario', 'ana'), [], []],
   // The contract answers a change with the whole entry.
-  ['save the name', press('#editor .main'), ['updatePassword/1 {"usuario":"ana"}'], [PASSWORD, NOTES]],
+  ['save the name', press('#editor .main'), ['updatePassword/1 {"usuario":"ana"}'], [PASSWORD, NOTES],
+    ['entry.updated']],
   ['begin a new one', press('#create'), [], []],
   ['generate', press('#generate'), [], []],
   ['give that up', press('#editor .second'), [], []],
   ['discard it', press('#confirm .danger'), [], []],
   ['see the help', press('#help'), [], []],
   ['close that', key(KEYS.escape), [], []],
-  ['delete an entry', press(row('[data-act=remove]')), ['deletePassword/1'], []],
-  ['undo that', press('.message .offer'), ['restorePassword/1'], []],
-  ['delete it again', press(row('[data-act=remove]')), ['deletePassword/1'], []],
+  ['delete an entry', press(row('[data-act=remove]')), ['deletePassword/1'], [], ['entry.deleted']],
+  ['undo that', press('.message .offer'), ['restorePassword/1'], [], ['entry.restored']],
+  ['delete it again', press(row('[data-act=remove]')), ['deletePassword/1'], [], ['entry.deleted']],
   ['see the deleted ones', press('.to-deleted'), ['deletedPasswords', 'deletedPasswords/1'], []],
   ['open a deleted one', press(row('.system')), [], []],
   ['see the history of a deleted one', press('#history summary'), ['historyPassword/1'], []],
@@ -104,7 +113,7 @@ const ROWS: readonly Row[] = [
   ['close it again', key(KEYS.escape), [], []],
   ['ask to restore all', press('#restore-all'), [], []],
   ['not yet', press('#confirm .second'), [], []],
-  ['restore it', press(row('[data-act=restore]')), ['restorePassword/1', 'listEntries'], []],
+  ['restore it', press(row('[data-act=restore]')), ['restorePassword/1', 'listEntries'], [], ['entry.restored']],
   ['go back to the list', press('.to-deleted'), [], []]
 ]
 
@@ -114,20 +123,39 @@ const ACCOUNT: readonly Row[] = [
   ['type who it is', browser => browser.fill('#email', ANA), [], []],
   ['and the password', browser => browser.fill('#secret', PASSWORD_OF_ANA), [], []],
   ['see what is typed', press('#login .icon'), [], []],
-  ['log in', press('#login .main'), [`login ${MINE}`, 'listEntries'], []],
+  ['log in', press('#login .main'), [`login ${MINE}`, 'listEntries'], [], ['token.issued']],
   ['see the account', press('#show-account'), ['ownSessions'], []],
-  ['end the others', press('#end-others'), ['endOwnSessions {"session":"others"}', 'ownSessions'], []],
+  ['end the others', press('#end-others'), ['endOwnSessions {"session":"others"}', 'ownSessions'], [],
+    ['token.revoked', 'token.revoked']],
   ['see the field of the own password', press('#show-own'), [], []],
   ['put that away', key(KEYS.escape), [], []],
   ['close the account', key(KEYS.escape), [], []],
   ['see who knows a password', press(row('.system')), [], []],
   ['ask for it', press('#knowers summary'), ['whoKnows/1'], []],
   ['close the entry', key(KEYS.escape), [], []],
-  ['log out', press('#logout'), ['logout'], []]
+  ['log out', press('#logout'), ['logout'], [], ['token.revoked']]
 ]
 
+/** Keeps the type of each record of the journal, until the test ends. */
+function recordsOf(t: TestContext, { service: { store } }: Started): string[] {
+  const types: string[] = []
+  const { events } = store.state
+  const { reduce } = events
+  events.reduce = (state, record, ms) => {
+    // A draft has it, too, before it is durable.
+    if (state === store.state) types.push(record.type)
+    reduce.call(events, state, record, ms)
+  }
+  atEnd(t, async () => { events.reduce = reduce })
+  return types
+}
+
 /** Follows the rows, each once the page has had all its answers. */
-async function follow(browser: Browser, rows: readonly Row[]): Promise<void> {
+async function follow(
+  t: TestContext, started: Started & { readonly browser: Browser }, rows: readonly Row[]
+): Promise<void> {
+  const { browser } = started
+  const recorded = recordsOf(t, started)
   await keepCopies(browser)
   await browser.run(`window.asked = []
     window.running = 0
@@ -144,8 +172,9 @@ async function follow(browser: Browser, rows: readonly Row[]): Promise<void> {
         return answer
       } finally { running-- }
     }`)
-  for (const [what, act, requests, told] of rows) {
+  for (const [what, act, requests, told, records = []] of rows) {
     await browser.run('asked.length = 0')
+    recorded.length = 0
     await act(browser)
     await browser.until('return running === 0 && asked.length >= arguments[0]', requests.length)
     await browser.drawn()
@@ -155,22 +184,23 @@ async function follow(browser: Browser, rows: readonly Row[]): Promise<void> {
     const texts = seen.map(([, text]) => text).join()
     assert.deepEqual([PASSWORD, NOTES, KEY, FORMER, OTHERS].filter(secret => texts.includes(secret)), told,
       `${what}: what was told`)
+    assert.deepEqual(recorded, records, `${what}: what was recorded`)
   }
 }
 
-inBrowser('each click asks for what it is about, and nothing else is told', CHROMIUM, async t => {
-  const flags = { 'extra-routes': 'on', journal: 'file', 'rate-limit': '1000' }
-  const { browser, service } = await openService(t, flags)
-  await updateEntry(service.store, 1, { notas: NOTES, otp: KEY, grupo: 'Finanzas', url: 'https://example.org' }, null)
-  for (const password of [FORMER, PASSWORD]) await updateEntry(service.store, 1, { password }, null)
-  await createEntry(service.store, { sistema: 'Otro correo', usuario: 'ana', password: PASSWORD }, null)
-  await browser.run("document.getElementById('refresh').click()")
+inBrowser('each click asks for what it is about; nothing else is told or recorded', CHROMIUM, async t => {
+  const started = await openProtected(t, ['*'], { 'extra-routes': 'on', 'rate-limit': '1000' })
+  const { browser, service: { store } } = started
+  await updateEntry(store, 1, { notas: NOTES, otp: KEY, grupo: 'Finanzas', url: 'https://example.org' }, null)
+  for (const password of [FORMER, PASSWORD]) await updateEntry(store, 1, { password }, null)
+  await createEntry(store, { sistema: 'Otro correo', usuario: 'ana', password: PASSWORD }, null)
+  await logIn(browser)
   await browser.until("return document.querySelector('#rows [data-act=copyCode]') !== null")
-  await follow(browser, ROWS)
+  await follow(t, started, ROWS)
 })
 
-inBrowser('each click of an account asks for what it is about, and nothing else is told', CHROMIUM, async t => {
+inBrowser('each click of an account asks for what it is about; nothing else is told or recorded', CHROMIUM, async t => {
   const started = await openProtected(t)
   for (let n = 0; n < 2; n++) await logInElsewhere(started)
-  await follow(started.browser, ACCOUNT)
+  await follow(t, started, ACCOUNT)
 })

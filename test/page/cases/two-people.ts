@@ -22,7 +22,7 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   assert.equal(service.store.state.entries.get(2)?.usuario, 'eva', 'nothing is overwritten')
   assert.equal(await focus(browser), 'button: Seguir editando')
   const shown = await textOf(browser, '#conflict')
-  assert.match(shown, /Otra persona ha guardado antes[^]*ha cambiado desde que la abriste[^]*· editada/)
+  assert.match(shown, /Otra persona ha guardado antes[^]*ha cambiado desde que la abriste[^]* Editada hoy/)
   assert.match(shown, joined(/Lo tuyo\s+mine\s+/,
     /Lo guardado ahora\s+eva[^]*Cambiado por la otra persona\s+•/))
   assert.doesNotMatch(shown, /of Eva|v7#Kq/, 'passwords are hidden')
