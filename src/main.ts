@@ -1,6 +1,6 @@
 /** The program. Exit codes: 0 stopped as asked, 1 failed, 2 a bad setting. */
-import { calledAs, readSettings, SETTINGS, settingsHelp } from './settings.ts'
-import { disk, fileFault, workingFolder } from './journal/files.ts'
+import { readSettings, SETTINGS, settingsHelp } from './settings.ts'
+import { disk, fileFault } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import { LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'
@@ -14,9 +14,7 @@ async function main(): Promise<void> {
     process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
   if (asks('--help', '-h')) {
-    console.log(
-      `usage: ${calledAs(process.argv[1], workingFolder())} [settings]\n\n${settingsHelp(SETTINGS)}`
-    )
+    console.log(`usage: node ${process.argv[1]} [settings]\n\n${settingsHelp(SETTINGS)}`)
     return
   }
   const stop = new AbortController()

@@ -17,7 +17,7 @@ import type { OnLine } from './journal/recover.ts'
 import type { Log, Observer } from './log.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { Store } from './store/store.ts'
-import type { Command } from './command.ts'
+import type { Command } from './parts/commands/command.ts'
 
 export interface Part<S extends object = object> {
   readonly settings: SettingRows<S>

@@ -10,7 +10,6 @@ import {
   type StorageSettings
 } from './core-settings.ts'
 import { Failure } from './errors.ts'
-import { workingFolder } from './journal/files.ts'
 import * as parts from './parts.ts'
 import type { Part } from './part.ts'
 
@@ -62,15 +61,7 @@ export function readSettings(args: readonly string[], env: Variables): ServiceSe
 
 /** Throws `setting-invalid`. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
-  const { dataDir, keyFile = dataDir, journal, tlsCert, tlsKey } = settings
-  const relative = [
-    ['DATA_DIR', dataDir],
-    ['KEY_FILE', keyFile]
-  ].find(([, path]) => !path!.startsWith('/'))
-  if (relative !== undefined && journal !== 'memory' && workingFolder() === undefined) {
-    const why = 'the working folder was removed'
-    throw new Failure('setting-invalid', `${relative[0]} must be an absolute path: ${why}`)
-  }
+  const { tlsCert, tlsKey } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
   }
@@ -132,12 +123,6 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 /** Two words that share a result differ by a slip. */
 function withoutOne(word: string): readonly string[] {
   return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
-}
-
-/** The name for the help: of an installed program, or the file that Node runs. */
-export function calledAs(script: string = '', folder: string = '/'): string {
-  if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
-  return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
 }
 
 /** Gives the parsed settings; `nameOf` is how an error calls one. Throws `setting-invalid`. */

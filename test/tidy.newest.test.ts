@@ -55,7 +55,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', 'command.ts', 'parts/commands/', 'parts/routes/'],
+    holds: ['part.ts', 'parts/commands/', 'parts/routes/'],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream', 'node:timers/promises']
   }],
   [

@@ -90,15 +90,6 @@ export const disk = {
 
 export type Files = typeof disk
 
-/** Undefined if it was removed. */
-export function workingFolder(): string | undefined {
-  try {
-    return process.cwd()
-  } catch {
-    return undefined
-  }
-}
-
 /** There is no room, which may change. */
 export function isFull(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error))

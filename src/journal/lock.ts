@@ -14,7 +14,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createConnection } from 'node:net'
 import { basename, join, relative } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import { fileFault, isFull, isSameFile, workingFolder, type FileStat, type Files } from './files.ts'
+import { fileFault, isFull, isSameFile, type FileStat, type Files } from './files.ts'
 
 export interface Lock {
   /** Answers 503 until something else listens to `request`. */
@@ -52,11 +52,10 @@ export function probe(path: string): Promise<boolean> {
   })
 }
 
-/** Throws `folder-unusable` if even the shorter path is too long. */
+/** Throws `folder-unusable` if the path from the working folder is too long, too. */
 export function shortestPath(path: string): string {
-  const folder = workingFolder()
-  const way = folder === undefined ? path : relative(folder, path)
-  const found = way.length < path.length ? way : path
+  const isShort = Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES
+  const found = isShort ? path : relative(process.cwd(), path)
   if (Buffer.byteLength(found) <= MAX_SOCKET_PATH_BYTES) return found
   throw new Failure(
     'folder-unusable',

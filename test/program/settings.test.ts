@@ -1,19 +1,19 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { calledAs, readSettings, SETTINGS, type ServiceSettings, type Settings,
+import { readSettings, SETTINGS, type ServiceSettings, type Settings,
   type Variables } from '../../src/settings.ts'
 import { isTrusted } from '../../src/http/client.ts'
 import { Failure } from '../../src/errors.ts'
 import { ADMIN } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
 import { fileStore } from '../support/stores.ts'
-import { runProgram, SERVER, socketsIn, startProgram } from '../support/program.ts'
+import { runProgram, socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, startService } from '../support/service.ts'
 import { createEntry } from '../../src/entries/entry-commands.ts'
 
@@ -235,25 +235,6 @@ describe('the program', { concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(cwd), [])
   })
 
-  test('in a removed working folder both programs go on with absolute paths, and refuse others in a line', async t => {
-    const [folder, cwd] = [freshFolder(t), join(freshFolder(t), 'removed')]
-    const inRemoved = (program: string): { readonly command: readonly string[], readonly cwd: string } => {
-      mkdirSync(cwd)
-      return { command: ['sh', '-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program], cwd }
-    }
-    for (const [program, ...args] of [[ADMIN, 'init', `--data=${folder}`], [SERVER, '--help']] as const) {
-      const { code, stderr } = await runProgram(t, { ...inRemoved(program), args })
-      assert.deepEqual([code, stderr], [0, ''])
-    }
-    for (const [program, ...args] of [[ADMIN, 'init'], [SERVER],
-      [SERVER, `--data=${folder}`, '--key-file=k']] as const) {
-      const { code, stderr } = await runProgram(t, { ...inRemoved(program), args })
-      assert.equal(code, 2, stderr)
-      assert.match(stderr, /^error: a setting is not valid: (DATA_DIR|KEY_FILE) must be an absolute path[^\n]+\n$/)
-    }
-    await startProgram(t, { ...inRemoved(SERVER), flags: { data: folder } })
-  })
-
   test('bytes that are not UTF-8, in a word or a flag of the operator\'s program, are refused and make nothing', t => {
     const cwd = freshFolder(t)
     for (const [words, name] of [
@@ -385,10 +366,4 @@ describe('the program', { concurrency: 2 }, () => {
     assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
   })
-})
-
-test('the help calls the program by its installed name, or as the file that node runs', () => {
-  const names = ['/usr/bin/password-entry-service', '/srv/dist/server.js', '/srv2/server.js'].map(script =>
-    calledAs(script, '/srv'))
-  assert.deepEqual(names, ['password-entry-service', 'node dist/server.js', 'node /srv2/server.js'])
 })

@@ -1,6 +1,6 @@
 /** What the operator's program ends with. */
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
-import { LossError, OperatorError, UsageError } from '../../command.ts'
+import { LossError, OperatorError, UsageError } from './command.ts'
 
 export const EXIT = { done: 0, refused: 1, usage: 2, lost: 3, tail: 4 } as const
 

@@ -11,7 +11,7 @@ import { systemCode } from '../../errors.ts'
 import type { JournalLocation } from '../../journal/journal.ts'
 import { MAX_ENTRY_BYTES } from '../../limits.ts'
 import { showProgress } from '../../log.ts'
-import { OperatorError, UsageError } from '../../command.ts'
+import { OperatorError, UsageError } from './command.ts'
 import { ENDING_SIGNALS, endingAtSignal, type Ending } from './signals.ts'
 
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'on' | 'once' | 'off' | 'exit'>

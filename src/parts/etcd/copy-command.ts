@@ -1,5 +1,5 @@
 /** The commands that copy a journal into etcd, close, reopen and remove it. */
-import { UsageError, type Command } from '../../command.ts'
+import { UsageError, type Command } from '../commands/command.ts'
 
 function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): Command['run'] {
   return async context => (await import('./copy.ts'))[name](context)

@@ -4,7 +4,7 @@ import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { isoTime } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
-import { OperatorError, type Context } from '../../command.ts'
+import { OperatorError, type Context } from '../commands/command.ts'
 import type { JournalSource } from '../../part.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import { disk, fileFault, isFull } from '../../journal/files.ts'
 import { systemCode } from '../../errors.ts'
-import { OperatorError } from '../../command.ts'
+import { OperatorError } from '../commands/command.ts'
 
 type Denied = Error & { readonly permission?: string; readonly resource?: string }
 

@@ -5,7 +5,7 @@ import { authorOf } from '../../../knowledge/knowledge-events.ts'
 import type { How, Knower } from '../../../knowledge/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../rights/rights.ts'
-import { OperatorError, type Command, type Context } from '../../../command.ts'
+import { OperatorError, type Command, type Context } from '../../commands/command.ts'
 import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 import { othersMayKnow, userName } from './who-knows.ts'
 

@@ -14,7 +14,7 @@ import {
 import type { State } from '../../../store/state.ts'
 import { changesIn } from '../../../entries/entry-events.ts'
 import { operatorIn } from '../../../knowledge/knowledge-events.ts'
-import { UsageError, type Command, type Context, type Option } from '../../../command.ts'
+import { UsageError, type Command, type Context, type Option } from '../../commands/command.ts'
 import { UNCHANGED, type Changed, type Listed, type Named } from '../../commands/operation.ts'
 import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'

@@ -1,6 +1,6 @@
 /** Finds the entry that a command names. */
 import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../entries/entry.ts'
-import { OperatorError, UsageError, type Context, type Option } from '../../../command.ts'
+import { OperatorError, UsageError, type Context, type Option } from '../../commands/command.ts'
 import { folded } from '../../commands/terminal.ts'
 import type { Among, Listed, Result } from '../../commands/operation.ts'
 

@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto'
 import { FIELDS, OPEN_FIELDS, type EntryChanges, type EntryField } from '../../../entries/entry.ts'
 import { otpIn } from '../../../accounts/totp.ts'
-import { UsageError, type Context, type Option } from '../../../command.ts'
+import { UsageError, type Context, type Option } from '../../commands/command.ts'
 
 const BY_FIELD = Object.fromEntries(
   OPEN_FIELDS.map(field => [

@@ -17,7 +17,7 @@ import {
   type JournalRead,
   type JournalStatus,
   type OnRecord
-} from '../../../command.ts'
+} from '../../commands/command.ts'
 import { EXIT, type ExitCode } from '../../commands/exit-codes.ts'
 import { copyLines, saveJournal } from '../rewriting/saved-journal.ts'
 import {

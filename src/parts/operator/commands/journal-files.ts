@@ -13,7 +13,7 @@ import {
   type Command,
   type Context,
   type JournalStatus
-} from '../../../command.ts'
+} from '../../commands/command.ts'
 
 /** Types of records that name the end of an earlier journal. */
 export const CONTINUED = 'journal.continued'

@@ -8,7 +8,7 @@ import {
   type ReadOptions,
   type Recovered
 } from '../../../journal/recover.ts'
-import { OperatorError, type JournalStatus } from '../../../command.ts'
+import { OperatorError, type JournalStatus } from '../../commands/command.ts'
 import { breath } from '../../commands/signals.ts'
 import { ofFile } from '../system-error.ts'
 

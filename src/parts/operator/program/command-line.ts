@@ -6,14 +6,14 @@ import {
   type SettingsTable,
   type StorageSettings
 } from '../../../core-settings.ts'
-import { calledAs, JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
-import { workingFolder } from '../../../journal/files.ts'
-import { UsageError, type Arguments, type Command, type Option } from '../../../command.ts'
+import { JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
+import { UsageError, type Arguments, type Command, type Option } from '../../commands/command.ts'
 import { EXIT_CODES } from '../../commands/exit-codes.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
-const PROGRAM: string = calledAs(process.argv[1] ?? '', workingFolder())
+/** As it can be called from anywhere. */
+const PROGRAM: string = `node ${process.argv[1]}`
 
 const JOURNAL: Setting<string> = {
   ...SETTINGS.journal,

@@ -22,7 +22,7 @@ import {
   type JournalStatus,
   type OnRecord,
   type Reached
-} from '../../../command.ts'
+} from '../../commands/command.ts'
 import { refusalOf } from '../../commands/exit-codes.ts'
 import type { Ending } from '../../commands/signals.ts'
 import type { Terminal } from '../../commands/terminal.ts'

@@ -2,7 +2,7 @@
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { systemCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'
-import type { Arguments, Command, IfMissing } from '../../../command.ts'
+import type { Arguments, Command, IfMissing } from '../../commands/command.ts'
 import {
   asksForHelp,
   findCommand,

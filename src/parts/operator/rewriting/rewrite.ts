@@ -9,7 +9,7 @@ import { REWRITTEN, WHOLE, type JournalRecord } from '../../../journal/journal.t
 import { readInSteps, type Recovered } from '../../../journal/recover.ts'
 import type { State } from '../../../store/state.ts'
 import { isExpired } from '../../../rights/rights.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 import type { Ending } from '../../commands/signals.ts'
 import { makeWhole } from '../../commands/whole-file.ts'
 import { CONTINUATIONS, CONTINUED, type Continued } from '../commands/journal-files.ts'

@@ -13,7 +13,7 @@ import {
   type JournalRead,
   type JournalStatus,
   type Reached
-} from '../../../command.ts'
+} from '../../commands/command.ts'
 import { breath, type Ending } from '../../commands/signals.ts'
 import { readWithBreaths } from '../commands/same-file.ts'
 import { ofFile } from '../system-error.ts'

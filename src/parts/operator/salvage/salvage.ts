@@ -9,7 +9,7 @@ import { neededKeys, type KeyFinder, type Keyring } from '../../../journal/keys.
 import { isoTime, nonces } from '../../../journal/line.ts'
 import { event } from '../../../store/events.ts'
 import type { User } from '../../../rights/rights.ts'
-import { OperatorError, UsageError, type Command, type Context } from '../../../command.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../../commands/command.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { EXIT } from '../../commands/exit-codes.ts'
 import type { Ending } from '../../commands/signals.ts'

@@ -5,7 +5,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { shortestPath } from '../../../journal/lock.ts'
 import { VERSION } from '../../../version.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 import { OPERATOR_FIELD, VERSION_FIELD } from './local-server.ts'
 
 export interface LocalAnswer {

@@ -34,7 +34,7 @@ import type { State } from '../../../store/state.ts'
 import type { Store } from '../../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../../accounts/totp.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../rights/validate.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 import type {
   Among,
   Body,

@@ -1,6 +1,6 @@
 /** Bitwarden's unencrypted JSON export. */
 import type { Json, JsonObject } from '../../../http/json.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 import { GENERATOR } from './export-formats.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
 import { itemsOf, type Numbered } from './json-objects.ts'

@@ -1,6 +1,6 @@
 /** CSV files of other programs, by their columns, and how their rows are read. */
 import { Buffer } from 'node:buffer'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 import { parseJson, type Json, type JsonObject } from '../../../http/json.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../../limits.ts'
 import type { CsvRow } from './csv.ts'

@@ -6,7 +6,7 @@
  * password.
  */
 import { isUtf8 } from 'node:buffer'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 import { counted } from '../../../log.ts'
 
 /** `line` is where the row begins, from 1. */

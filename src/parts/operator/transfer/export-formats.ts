@@ -2,7 +2,7 @@
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
 import { ENTRY_FIELDS, type Entry, type EntryField } from '../../../entries/entry.ts'
 import { csvRow } from './csv.ts'
-import { OperatorError, UsageError } from '../../../command.ts'
+import { OperatorError, UsageError } from '../../commands/command.ts'
 
 export interface Writer {
   readonly head?: (entries: readonly Entry[]) => string

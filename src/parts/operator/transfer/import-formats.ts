@@ -22,7 +22,7 @@ import type { Row, Source } from './import-row.ts'
 import { itemsOf, readJson, type Numbered } from './json-objects.ts'
 import { packedAs } from '../commands/journal-files.ts'
 import { oneOf } from '../socket/operator-changes.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 
 const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 /** Excel writes and reads it before the header. */

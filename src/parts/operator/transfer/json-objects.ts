@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { parseJson, type Json, type JsonObject, type Parsed } from '../../../http/json.ts'
 import { endedLines } from '../../../journal/line.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../../limits.ts'
-import { OperatorError } from '../../../command.ts'
+import { OperatorError } from '../../commands/command.ts'
 
 /** `line` may be a place in a list; both count from 1. */
 export interface Numbered {

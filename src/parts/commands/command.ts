@@ -1,13 +1,13 @@
 /** What a command is, and what it may use. */
-import type { StorageSettings } from './core-settings.ts'
-import type { Files, FileStat } from './journal/files.ts'
-import type { JournalLocation, JournalRecord, Status } from './journal/journal.ts'
-import type { Lock } from './journal/lock.ts'
-import type { Recovered } from './journal/recover.ts'
-import type { State } from './store/state.ts'
-import type { Body, OperationName, Result } from './parts/commands/operation.ts'
-import type { Ending } from './parts/commands/signals.ts'
-import type { Terminal } from './parts/commands/terminal.ts'
+import type { StorageSettings } from '../../core-settings.ts'
+import type { Files, FileStat } from '../../journal/files.ts'
+import type { JournalLocation, JournalRecord, Status } from '../../journal/journal.ts'
+import type { Lock } from '../../journal/lock.ts'
+import type { Recovered } from '../../journal/recover.ts'
+import type { State } from '../../store/state.ts'
+import type { Body, OperationName, Result } from './operation.ts'
+import type { Ending } from './signals.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Something asked for does not exist or cannot be done. Exit code 1. */
 export class OperatorError extends Error {}
