@@ -13,14 +13,10 @@ import { tokenId } from '../../rights/rights.ts'
 export interface LoggedRequest {
   readonly request: string
   readonly client: string
-  /** Whose token it came with, or who logged in. */
   readonly user: number | null
-  /** The id of that token, or of the issued token. */
   readonly token: string | null
   readonly method: string
-  /** Null if no route was found. */
   readonly route: string | null
-  /** From the path, or of the created entry; `all` if all are given. */
   readonly entry: number | 'all' | null
   readonly status: number
   /** From head to answer. */

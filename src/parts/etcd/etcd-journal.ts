@@ -84,7 +84,7 @@ export async function openEtcdJournal(
     },
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
-      await follower.ask() // so that the marker is the newest one
+      await follower.ask()
       const fault = follower.writeFault()
       if (fault !== undefined) throw fault
       return sealing.rotate(random)

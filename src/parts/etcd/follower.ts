@@ -162,7 +162,6 @@ export class Follower {
     this.#isOpen = false
   }
 
-  /** As `ask`, but not shared. */
   async catchUp(endMs: () => number, onPage: (seq: number) => void = () => {}): Promise<string> {
     const { log, replica } = this
     try {
@@ -233,7 +232,6 @@ export class Follower {
     }, ETCD_PROBE_PAUSE_MS).unref()
   }
 
-  /** Once when trouble begins, and once when it is over. */
   #report(): void {
     const { trouble } = this
     if (!this.#isOpen || trouble?.code === this.#reported) return

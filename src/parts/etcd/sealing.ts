@@ -27,9 +27,7 @@ export class Sealing implements KeyFinder {
    * the journal.
    */
   readonly #needed = new Set<string>()
-  /** How many of them `#lack` watches. */
   #watched = 0
-  /** Says which needed key the file lacks now. */
   #lack: () => string | undefined = () => undefined
 
   constructor(files: Files, keyFile: string, keys: Keyring, log: EtcdLog) {

@@ -2,7 +2,6 @@
 import { parseWord, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 
-/** `local`: clients on this machine and those with a token. */
 export type Audience = 'local' | 'public' | 'off'
 
 export interface MetricsSettings {

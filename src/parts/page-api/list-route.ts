@@ -42,7 +42,6 @@ function taggedBy(tag: string): readonly string[] {
   return ['ETag', tag, 'Vary', 'Accept-Encoding']
 }
 
-/** Of the list without secrets. */
 export const OPEN: { readonly [field: string]: object } = Object.fromEntries(
   OPEN_FIELDS.map(field => [field, TEXT])
 )

@@ -18,7 +18,6 @@ import type { State } from '../../store/state.ts'
  */
 export type ListForm = 'plain' | 'reused' | 'exposed' | 'reused exposed'
 
-/** `tag` stands for the bytes, as the text of an entity tag. */
 export interface Listing {
   readonly bytes: Buffer
   readonly tag: string
@@ -89,7 +88,6 @@ function passwordChanges({ entries, knowledge: { numbers } }: State): (page: num
   }
 }
 
-/** How many other active entries have the password of an active entry. */
 function othersWith({ knowledge: { numbers } }: State, id: number): number {
   return numbers.active(numbers.of(id)) - 1
 }

@@ -10,9 +10,7 @@ import type { Part } from '../../part.ts'
 import { SECRET_HEADER, secretIn } from './secret.ts'
 
 export interface ProxyLoginSettings {
-  /** The header in which a proxy says whose browser it is: an e-mail address. */
   readonly proxyLoginHeader: string | undefined
-  /** The file with the secret that the proxy shows, on its only line. */
   readonly proxyLoginSecretFile: string | undefined
 }
 

@@ -70,7 +70,6 @@ export function proxyLoginRoute(context: ProxyLogin): DescribedRoute {
   }
 }
 
-/** The address that somebody trusted vouches for. */
 function vouchedIn(
   { settings, vouchedFor, secret }: ProxyLogin,
   { request, head }: Call<unknown>
