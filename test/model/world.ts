@@ -101,7 +101,7 @@ export class World {
   #judged(words: string, done: Done): Done {
     const { code, out, error } = done
     const isExplained = code === 0 ||
-      /^((warning: |journal \/|the service has not)[^\n]+\n)*error: [^\n]{10,}\n$/.test(error)
+      /^((warning: |journal \/|the service has not)[^\n]+\n)*(error: |\{"error":")[^\n]{10,}\n$/.test(error)
     if (!isExplained || (code !== 0 &&
       out !== '')) throw new Defect(`a refusal does not say why: ${words}: ${code} ${out} ${error}`)
     return done

@@ -146,7 +146,7 @@ test('a whole journal is salvaged with 0; what holds no line, or has another key
   await refused(folder, `journal salvage ${bad}.empty --to ${good}.2`, 1, /empty/)
   const other = await damagedFolder(t, store => createEntry(store, ENTRY, null))
   copyFileSync(bad, other.bad)
-  await refused(other.folder, `journal salvage ${other.bad} --to ${good}.2`, 1, /lacks key [0-9a-f]{8}/)
+  await refused(other.folder, `journal salvage ${other.bad} --to ${good}.2`, 3, /lacks key [0-9a-f]{8}/)
   await refused(folder, `journal salvage ${bad}`, 2, /--to/)
   await refused(folder, `journal salvage ${bad} --to ${good}.2 --next-id 10000001`, 2, /from 1 to 10000000\n$/)
   assert.ok(!existsSync(`${good}.2`) && !existsSync(`${good}.2.unplaced.jsonl`))

@@ -1,9 +1,11 @@
 /** The table of exit codes (`src/parts/commands/exit-codes.ts`), held against each command. */
 import assert from 'node:assert/strict'
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { EXIT_CODES } from '../../src/parts/commands/exit-codes.ts'
 import { PARTS } from '../../src/settings.ts'
+import { VERSION } from '../../src/version.ts'
 import { admin, initialized } from '../support/admin.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
@@ -70,4 +72,38 @@ for (const isServed of [false, true]) test(
     const left = await admin(folder, words, '\n')
     assert.equal(left.code, code, `${words}: ${text ?? ''} ${left.error}`)
   }
+})
+
+test('help, each help of a command, and COMMANDS.md say what the exit codes mean', async () => {
+  const plain = readFileSync('src/parts/operator/COMMANDS.md', 'utf8').replace(/`/g, '').replace(/\s+/g, ' ')
+  assert.ok(plain.includes(EXIT_CODES.replace(/\.$/, '')), EXIT_CODES)
+  for (const words of ['--help', 'help', ...commands.map(({ name }) => `help ${name}`)])
+    assert.ok((await admin('/none', words)).out.endsWith(`${EXIT_CODES}\n`), words)
+})
+
+test('with --json, help, --version and errors are JSON, wherever the flag stands', async t => {
+  const json = async (words: string): Promise<any> => {
+    const { code, out, error } = await admin('/none', words)
+    assert.deepEqual([code, error], [0, ''], words)
+    return JSON.parse(out)
+  }
+  for (const words of ['--version --json', '--json --version', '-V --json'])
+    assert.deepEqual(await json(words), { version: VERSION }, words)
+  for (const words of ['--help --json', 'help --json', '--json help', '--json --help'])
+    assert.deepEqual((await json(words)).commands.map(({ name }: any) => name).includes('entry add'), true, words)
+  assert.ok((await json('help user --json')).commands.every(({ name }: any) => name.startsWith('user ')))
+  for (const { name, options = {} } of commands) for (const words of [`help ${name} --json`, `${name} --help --json`]) {
+    const told = await json(words)
+    assert.deepEqual([told.name, Object.keys(told.options)], [name, [...Object.keys(options), 'json']])
+  }
+  const folder = await initialized(t)
+  for (const [words, exitCode] of [['entry get 1 --json', 1], ['--json entry get 01', 2], ['user frobnicate --json', 2],
+    ['entry list --old --json', 2], ['user list --jsn --json', 2]] as const) {
+    const { code, out, error } = await admin(folder, words)
+    const told = JSON.parse(error)
+    assert.deepEqual([code, out, Object.keys(told), told.exitCode], [exitCode, '', ['error', 'exitCode'], exitCode])
+  }
+  assert.match((await admin(folder, 'entry get 1 -- --json')).error, /^error: too many words/)
+  rmSync(join(folder, 'journal.key'))
+  assert.equal(JSON.parse((await admin(folder, 'user list --json')).error).exitCode, 3)
 })

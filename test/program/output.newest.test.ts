@@ -179,3 +179,18 @@ for (const [file, owner] of [['journal.jsonl', 'root'], ['journal.key', 'root'],
     assert.deepEqual([run('server.js', '--port=0'), run('admin.js', 'user', 'list')], [[1, line], [1, line]])
   })
 }
+
+test('a column begins at the same place of the terminal, however wide the letters before it are', async t => {
+  const folder = await initialized(t)
+  /** How many columns a terminal takes for it: East Asian letters and emoji two, marks none. */
+  const widths: readonly (readonly [text: string, columns: number])[] = [
+    ['日本語の銀行', 12], ['Banco', 5], ['cafe\u0301', 4], ['ñandú', 5], ['🔑🚀', 4], ['☎\ufe0f', 2], ['한국', 4],
+    ['ａｂ', 4], ['Пошта', 5], ['\u{20000}', 2], ['🇪🇸', 2], ['ก\u0e49', 1]
+  ]
+  for (const [i, [system]] of widths.entries())
+    await done(folder, `entry add --system ${system} --user user-${i} --generate`)
+  const lines = (await done(folder, 'entry list')).trimEnd().split('\n')
+  assert.equal(lines[0], `ID  SYSTEM${' '.repeat(6)}  USER`)
+  for (const [i, [system, columns]] of widths.entries())
+    assert.equal(lines[i + 1], `${String(i + 1).padEnd(2)}  ${system}${' '.repeat(12 - columns)}  user-${i}`)
+})

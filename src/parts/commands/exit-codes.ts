@@ -6,16 +6,16 @@ export const EXIT = { done: 0, refused: 1, usage: 2, lost: 3, tail: 4 } as const
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-const MEANINGS: { readonly [E in keyof typeof EXIT]: string } = {
-  done: 'done',
-  refused: 'refused or failed',
-  usage: 'called in a wrong way',
-  lost: 'the journal or its keys are damaged, or something is lost',
-  tail: 'journal verify found an unfinished write behind the last record'
+export const MEANINGS: { readonly [E in ExitCode]: string } = {
+  [EXIT.done]: 'done',
+  [EXIT.refused]: 'refused or failed, or audit and entry list --exposed cannot know everything',
+  [EXIT.usage]: 'called in a wrong way: a word, a flag, a setting or a value is not valid',
+  [EXIT.lost]: 'the journal or its keys are damaged, or something is lost',
+  [EXIT.tail]: 'journal verify found an unfinished write behind the last record'
 }
 
 export const EXIT_CODES: string = `Exit codes: ${Object.entries(MEANINGS)
-  .map(([name, meaning]) => `${EXIT[name as keyof typeof EXIT]} ${meaning}`)
+  .map(([code, meaning]) => `${code} ${meaning}`)
   .join('; ')}.`
 
 const OF_FAILURES: { readonly [C in FailureCode]?: ExitCode } = {

@@ -303,20 +303,50 @@ function table(items: readonly object[], room: number, words: Words, absent: Wor
   const names = [...new Set(fields.flat())]
   const header = names.map(name => (words[name] ?? name).toUpperCase())
   const cells = items.map(item => names.map(name => cell((item as Row)[name], name)))
-  const rows = [header, ...cells].map(row => row.map(text => [...text]))
-  const wanted = header.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
+  const rows = [header, ...cells]
+  const wanted = header.map((_, i) =>
+    rows.reduce((most, row) => Math.max(most, widthOf(row[i]!)), 0)
+  )
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))
-  const line = (row: readonly string[][]): string =>
+  const line = (row: readonly string[]): string =>
     row
-      .map((characters, i) => {
-        const width = widths[i]!
-        const shown =
-          characters.length <= width ? characters : [...characters.slice(0, width - 1), '…']
-        return shown.join('') + ' '.repeat(width - shown.length)
+      .map((text, i) => {
+        const shown = widthOf(text) <= widths[i]! ? text : `${cut(text, widths[i]! - 1)}…`
+        return shown + ' '.repeat(widths[i]! - widthOf(shown))
       })
       .join(GAP)
       .trimEnd()
   return rows.map(line)
+}
+
+const CLUSTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+const NARROW = /^[\x20-\u02ff]*$/
+/** East Asian letters and emoji, as terminals draw them (Unicode Standard Annex 11). */
+const WIDE =
+  /^(?:[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3001-\u303e\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|.\ufe0f)/u
+const WITHOUT_WIDTH = /^\p{M}+$/u
+
+/** In columns of a terminal. */
+function widthOf(text: string): number {
+  if (NARROW.test(text)) return text.length
+  let width = 0
+  for (const { segment } of CLUSTERS.segment(text)) width += columnsOf(segment)
+  return width
+}
+
+function columnsOf(cluster: string): number {
+  if (WIDE.test(cluster)) return 2
+  return WITHOUT_WIDTH.test(cluster) ? 0 : 1
+}
+
+function cut(text: string, width: number): string {
+  let [shown, columns] = ['', 0]
+  for (const { segment } of CLUSTERS.segment(text)) {
+    columns += columnsOf(segment)
+    if (columns > width) break
+    shown += segment
+  }
+  return shown
 }
 
 function fitted(wanted: readonly number[], room: number): readonly number[] {

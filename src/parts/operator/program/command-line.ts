@@ -8,7 +8,7 @@ import {
 } from '../../../core-settings.ts'
 import { JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../../commands/command.ts'
-import { EXIT_CODES } from '../../commands/exit-codes.ts'
+import { EXIT_CODES, MEANINGS } from '../../commands/exit-codes.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
@@ -156,9 +156,16 @@ export function findCommand(commands: readonly Command[], words: readonly string
   throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
 }
 
+function flagsIn(words: readonly string[]): readonly string[] {
+  return words.includes('--') ? words.slice(0, words.indexOf('--')) : words
+}
+
 export function asksForHelp(words: readonly string[]): boolean {
-  const flags = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
-  return flags.includes('--help') || flags.includes('-h')
+  return flagsIn(words).includes('--help') || flagsIn(words).includes('-h')
+}
+
+export function asksForJson(words: readonly string[]): boolean {
+  return flagsIn(words).includes('--json')
 }
 
 /** Throws a `UsageError`. */
@@ -266,6 +273,24 @@ export function helpOf(command: Command, journal: string | undefined): string {
     .join('\n')
 }
 
+/** What `helpOf` says, as data. */
+export function describe({
+  name,
+  positionals = [],
+  help,
+  options,
+  examples = []
+}: Command): object {
+  return {
+    name,
+    positionals,
+    help,
+    options: { ...options, json: JSON_RESULT },
+    examples,
+    exitCodes: MEANINGS
+  }
+}
+
 /** Everyday commands come first. */
 const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
   ['Entries', 'entry', 'import', 'export'],
@@ -277,7 +302,7 @@ export function overview(
   commands: readonly Command[],
   group?: string,
   journal: string = 'file'
-): string {
+): readonly [data: object, text: string] {
   const shown = commands.filter(
     ({ name, journals = [journal] }) =>
       journals.includes(journal) && (group === undefined || name.startsWith(`${group} `))
@@ -293,5 +318,7 @@ export function overview(
     return lines.length === 0 ? '' : `${title}\n${lines.join('')}\n`
   })
   const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${blocks.join('')}`
-  return `${head}${PROGRAM} help COMMAND explains one, with examples.\n${EXIT_CODES}\n`
+  const text = `${head}${PROGRAM} help COMMAND explains one, with examples.\n${EXIT_CODES}\n`
+  const data = { commands: shown.map(({ name, help }) => ({ name, help })), exitCodes: MEANINGS }
+  return [data, text]
 }

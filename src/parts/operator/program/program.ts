@@ -7,7 +7,9 @@ import {
   asksForHelp,
   findCommand,
   flagsLast,
+  describe,
   helpOf,
+  asksForJson,
   overview,
   parse,
   STORAGE_SETTINGS
@@ -27,7 +29,9 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error)
     if (code === undefined) throw error
-    process.stderr.write(`error: ${visible((explained(error) as Error).message)}\n`)
+    const { message } = explained(error) as Error
+    const asJson = visible(JSON.stringify({ error: message, exitCode: code }))
+    process.stderr.write(`${asksForJson(words) ? asJson : `error: ${visible(message)}`}\n`)
     return code
   }
 }
@@ -35,25 +39,31 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 async function main(words: readonly string[]): Promise<number> {
   const commands = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
   const journal = process.env[SETTINGS.journal.variable] || undefined
+  const asJson = asksForJson(words)
   const all = flagsLast(commands, words)
-  const asked = all[0] === 'help' ? all.slice(1) : all
-  const mayAskForHelp = asked !== all || words.includes('--help') || words.includes('-h')
-  const print = (text: string): void => new Terminal(process, false).pass(text)
-  if (asked[0] === '--version' || asked[0] === '-V') {
-    print(`${VERSION}\n`)
+  const plain = all.filter(word => word !== '--json')
+  const isHelp = plain[0] === 'help'
+  const asked = isHelp ? plain.slice(1) : all
+  const mayAskForHelp = isHelp || words.includes('--help') || words.includes('-h')
+  const print = (data: object, text: string): void => {
+    if (asJson) new Terminal(process, true).show(data, [])
+    else new Terminal(process, false).pass(text)
+  }
+  if (plain[0] === '--version' || plain[0] === '-V') {
+    print({ version: VERSION }, `${VERSION}\n`)
     return EXIT.done
   }
   const [group, ...others] =
     asked[0]?.startsWith('-') === true ? [] : asked.filter(word => !word.startsWith('-'))
   const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
   if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
-    print(overview(commands, group, journal))
+    print(...overview(commands, group, journal))
     return mayAskForHelp ? EXIT.done : EXIT.usage
   }
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
-  if (asked !== all || asksForHelp(rest)) {
-    print(helpOf(command, journal))
+  if (isHelp || asksForHelp(rest)) {
+    print(describe(command), helpOf(command, journal))
     return EXIT.done
   }
   return (await run(command, parse(command, rest))) ?? EXIT.done

@@ -9,7 +9,13 @@ import { neededKeys, type KeyFinder, type Keyring } from '../../../journal/keys.
 import { isoTime, nonces } from '../../../journal/line.ts'
 import { event } from '../../../store/events.ts'
 import type { User } from '../../../rights/rights.ts'
-import { OperatorError, UsageError, type Command, type Context } from '../../commands/command.ts'
+import {
+  LossError,
+  OperatorError,
+  UsageError,
+  type Command,
+  type Context
+} from '../../commands/command.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { EXIT } from '../../commands/exit-codes.ts'
 import type { Ending } from '../../commands/signals.ts'
@@ -94,7 +100,10 @@ export function rebuild(given: Omit<Salvage, 'target' | 'ending'>): Rebuilt {
     onProgress('reading what is left', share)
   )
   const { made, bytes } = found
-  if (made.opened === 0) throw new OperatorError(`${source}: ${whyNothing(bytes, made)}`)
+  if (made.opened === 0) {
+    const why = `${source}: ${whyNothing(bytes, made)}`
+    throw made.lines === 0 ? new OperatorError(why) : new LossError(why)
+  }
   made.end(bytes, nextId)
   const tokens = made.state.tokens.size
   // Any lost record may have ended anybody's access: then all lose it. Locking a user ends the
