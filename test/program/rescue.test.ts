@@ -3,7 +3,9 @@
  * does.
  */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
@@ -65,7 +67,8 @@ for (const [what, { lose, keys = false, isUnnoticed = false }] of Object.entries
     }
     const said = await done(folder, `journal rescue ${file}${keys ? ` --keys ${keyFile}` : ''}`)
     assert.match(said, /rescued\.jsonl: \d+ records, 3 entries, head [0-9a-f]{64}$/m)
-    assert.match(said, /^next +stop the service, .*journal restore .*rescued\.jsonl/m)
+    assert.match(said, what.includes('there, and') ? /^next +copy \S+rescued\.key to \S+journal\.key, /m :
+      /^next +stop the service, .*journal restore .*rescued\.jsonl/m)
     for (const path of readdirSync(elsewhere)) assert.equal(statSync(join(elsewhere, path)).mode & 0o777, 0o600)
     assert.equal(await create(program), 500, 'nothing is acknowledged that the rescued file lacks')
     const names = readdirSync(folder).filter(name => !name.endsWith('.sock'))
@@ -97,6 +100,20 @@ test('a whole journal is not rescued but backed up; no name is taken that a star
   writeFileSync(join(elsewhere, 'r'), 'of somebody else')
   await refused(folder, `journal rescue ${join(elsewhere, 'r')}`, 1, /r exists already/)
   assert.equal(readFileSync(join(elsewhere, 'r'), 'utf8'), 'of somebody else')
+})
+
+test('if the key file alone is lost, the step that rescue names keeps the former values, without a stop', async t => {
+  const { folder } = await withThree(t)
+  await done(folder, 'entry edit 1 --password-stdin', 'a later one')
+  rmSync(inFolder(folder, 'journal.key'))
+  const place = freshFolder(t)
+  const said = await done(folder, `journal rescue ${place}/r.jsonl --keys ${place}/keys`)
+  assert.match(said, /^lacks +the former values of entries, .*: \S+journal\.jsonl has them$/m)
+  const [, from, to] = /^next +copy (\S+) to (\S+), /m.exec(said)!
+  copyFileSync(from!, to!)
+  await done(folder, 'journal verify')
+  assert.match(await done(folder, 'entry history 1 --reveal'), /SECRET[^]*a later one/)
+  await done(folder, 'entry edit 1 --password-stdin', 'the newest one')
 })
 
 test('what was rescued before a later change does not count: the stop writes again', async t => {

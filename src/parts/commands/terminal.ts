@@ -322,8 +322,9 @@ function table(items: readonly object[], room: number, words: Words, absent: Wor
 const CLUSTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const NARROW = /^[\x20-\u02ff]*$/
 /** East Asian letters and emoji, as terminals draw them (Unicode Standard Annex 11). */
-const WIDE =
-  /^(?:[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3001-\u303e\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|.\ufe0f)/u
+const LETTERS =
+  '\\p{sc=Han}\\p{sc=Hangul}\\p{sc=Hiragana}\\p{sc=Katakana}\u3001-\u303e\uff01-\uff60\uffe0-\uffe6'
+const WIDE = new RegExp(`^(?:[${LETTERS}]|\\p{Emoji_Presentation}|.\ufe0f)`, 'u')
 const WITHOUT_WIDTH = /^\p{M}+$/u
 
 /** In columns of a terminal. */

@@ -61,10 +61,29 @@ export async function rescue({
     ...(keyPath === undefined
       ? []
       : [`${keyPath}: the keys, which open it; keep them in another place`]),
-    'lost     the former values of entries, and who made which change',
+    ...nextSteps(running, path, head, keyPath)
+  ])
+}
+
+/** What the journal still has is not lost: a service whose key file comes back goes on with it. */
+function nextSteps(
+  running: FolderStatus,
+  path: string,
+  head: string,
+  keyPath: string | undefined
+): readonly string[] {
+  const lacks = 'the former values of entries, and who made which change'
+  if (keyPath !== undefined && running.mayHeal === true)
+    return [
+      `lacks    ${lacks}: ${running.path} has them`,
+      `next     copy ${keyPath} to ${running.keyFile}, for the owner of its folder: the service goes on ` +
+        `at once, with its own journal; see journal verify, and keep ${path} until then`
+    ]
+  return [
+    `lost     ${lacks}`,
     `next     stop the service, move away what is left of ${running.path}, journal restore ${path} --head ${head}` +
       `${keyPath === undefined ? '' : ` with ${keyPath} in the place of ${running.keyFile}`}, and start the service`
-  ])
+  ]
 }
 
 /**
