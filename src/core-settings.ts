@@ -9,7 +9,7 @@ import {
   RATE_LIMIT_WINDOW,
   TOKENS_PER_USER
 } from './limits.ts'
-import { mayCall, type Asked, type AskedAbilities } from './rights/rights.ts'
+import { mayCall, type NeededAbilities, type NeededByOperation } from './rights/rights.ts'
 
 /** `coreSettings` says what each is for. */
 export interface CoreSettings {
@@ -23,7 +23,7 @@ export interface CoreSettings {
   readonly auth: 'none' | 'bearer'
   readonly tokenTtlMinutes: number | undefined
   readonly tokensPerUser: number
-  readonly abilities: AskedAbilities
+  readonly abilities: NeededByOperation
   readonly corsOrigins: ReadonlySet<string>
   readonly allowedHosts: ReadonlySet<string>
   readonly trustProxy: AddressSet | undefined
@@ -288,7 +288,7 @@ function parseHostName(text: string): string {
 const ANY_TOKEN = 'any'
 
 /** Gives what each operation asks for. */
-function parseAbilities(defaults: DefaultAbilities): (text: string) => AskedAbilities {
+function parseAbilities(defaults: DefaultAbilities): (text: string) => NeededByOperation {
   return text => {
     const given = givenAbilities(defaults, text)
     const operations = Object.keys(defaults)
@@ -297,7 +297,11 @@ function parseAbilities(defaults: DefaultAbilities): (text: string) => AskedAbil
 }
 
 /** As it is given, otherwise its default. */
-function askedBy(operation: string, defaults: DefaultAbilities, given: AskedAbilities): Asked {
+function askedBy(
+  operation: string,
+  defaults: DefaultAbilities,
+  given: NeededByOperation
+): NeededAbilities {
   if (given.has(operation)) return given.get(operation)
   const asked: string[] = []
   for (const one of [defaults[operation]].flat()) {
@@ -310,8 +314,8 @@ function askedBy(operation: string, defaults: DefaultAbilities, given: AskedAbil
   return asked
 }
 
-function givenAbilities(defaults: DefaultAbilities, text: string): AskedAbilities {
-  const given = new Map<string, Asked>()
+function givenAbilities(defaults: DefaultAbilities, text: string): NeededByOperation {
+  const given = new Map<string, NeededAbilities>()
   for (const pair of parseList(text)) {
     const [operation = '', ability = '', ...rest] = pair.split('=')
     if (!Object.hasOwn(defaults, operation)) {

@@ -68,7 +68,7 @@ async function compose(
   await markRecording(store, accounts !== undefined, log.warn)
 
   const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit)
-  const routes = withAbilities(ownRoutes(settings, store, accounts, prefix), settings.abilities)
+  const routes = withAbilities(coreRoutes(settings, store, accounts, prefix), settings.abilities)
   const parts: OpenPart[] = []
   let listener: Listener | undefined
   const load = (): Load => ({
@@ -125,7 +125,7 @@ function accountsOf(
 }
 
 /** The contract's, without their abilities. */
-function ownRoutes(
+function coreRoutes(
   { abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings,
   store: Store,
   accounts: Accounts | undefined,

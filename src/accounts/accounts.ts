@@ -49,7 +49,7 @@ import {
   loginBy,
   sees,
   tokenId,
-  type Asked,
+  type NeededAbilities,
   type Session,
   type User
 } from '../rights/rights.ts'
@@ -59,7 +59,7 @@ interface AccountsOptions {
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** If missing, any ability may be given. */
-  readonly abilities?: Iterable<Asked> | undefined
+  readonly abilities?: Iterable<NeededAbilities> | undefined
   /** Of tokens from logins; a login ends up to two beyond it, the oldest. */
   readonly tokensPerUser?: number
   readonly warn?: (line: string) => void

@@ -18,13 +18,22 @@ import { addressOf } from '../rights/rights.ts'
 import { email, optional, text, textUpTo } from '../rights/validate.ts'
 import { clientKey } from '../http/client.ts'
 import { RateLimit } from '../http/rate-limit.ts'
-import { FORBIDDEN, invalid, jsonReply, messageReply, TOO_MANY, type Reply } from '../http/reply.ts'
+import {
+  FORBIDDEN,
+  invalidReply,
+  jsonReply,
+  messageReply,
+  TOO_MANY,
+  type Reply
+} from '../http/reply.ts'
 import { route, type Route } from '../http/router.ts'
 
 export const INVALID_CREDENTIALS: Reply = messageReply(401, TEXTS.invalidCredentials)
 const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
 export const PASSWORD_CHANGED: Reply = messageReply(200, 'contraseña cambiada')
-export const WRONG_PASSWORD: Reply = invalid({ password: ['The current password is not correct.'] })
+export const WRONG_PASSWORD: Reply = invalidReply({
+  password: ['The current password is not correct.']
+})
 export const SESSIONS_ENDED: Reply = messageReply(200, 'sesión terminada')
 export const UNKNOWN_SESSION: Reply = messageReply(404, 'sesión no encontrada')
 const SESSIONS = { ended: SESSIONS_ENDED, unknown: UNKNOWN_SESSION, newer: FORBIDDEN }
@@ -47,7 +56,7 @@ export function loginReply(issued: LoggedIn | undefined, user: number | undefine
 }
 
 /** Throws the 429. */
-export function take(limit: RateLimit | undefined, key: string): void {
+export function assertWithin(limit: RateLimit | undefined, key: string): void {
   const verdict = limit?.take(key)
   if (verdict?.allowed === false)
     throw { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
@@ -75,7 +84,7 @@ export function sessionRoutes(
       storingFailed: 'Error logging in',
       handle: async ({ body, client }) => {
         const key = clientKey(client)
-        take(pairs, `${key} ${addressOf(body.email)}`)
+        assertWithin(pairs, `${key} ${addressOf(body.email)}`)
         return loginReply(
           await accounts.login({ ...body, client: key }, ttlMinutes),
           accounts.idOf(body.email)
@@ -118,8 +127,8 @@ function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
       storingFailed: 'Error changing password',
       handle: async ({ body: { password, newPassword }, session }) => {
         const fault = passwordFault(newPassword, accounts.emailOf(session!), 'newPassword')
-        if (fault !== undefined) return invalid({ newPassword: [fault] })
-        take(tries, session!.hash)
+        if (fault !== undefined) return invalidReply({ newPassword: [fault] })
+        assertWithin(tries, session!.hash)
         return (await accounts.changePassword(session!, password, newPassword))
           ? PASSWORD_CHANGED
           : WRONG_PASSWORD

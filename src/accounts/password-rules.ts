@@ -83,9 +83,9 @@ export function passwordFault(
 }
 
 function isGuessed(password: string, email: string): boolean {
-  const text = folded(password)
+  const text = comparable(password)
   const unit = /^(.+?)\1+$/s.exec(text)?.[1] ?? text
-  const own = new Set([...SERVICE, ...partsOf(folded(email))])
+  const own = new Set([...SERVICE, ...partsOf(comparable(email))])
   return REPEATED.test(text) || piecesOf(unit, own) <= MOST_PIECES
 }
 
@@ -93,7 +93,7 @@ function lettersOf(piece: string): string {
   return [...piece].map(one => ALIKE[one] ?? one).join('')
 }
 
-function folded(text: string): string {
+function comparable(text: string): string {
   return text
     .toLowerCase()
     .normalize('NFD')

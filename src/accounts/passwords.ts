@@ -22,7 +22,7 @@ const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$
 /** UTF-8 has no bytes for half of a surrogate pair: all halves would hash alike. */
 export const LONE_SURROGATE: RegExp = /\p{Surrogate}/u
 
-interface Queued {
+interface WaitingHash {
   readonly sinceMs: number
   readonly begin: () => void
   readonly reject: (error: Failure) => void
@@ -35,8 +35,8 @@ interface Queued {
 export class PasswordHasher {
   readonly #cost: ScryptCost
   readonly #dummy: string
-  readonly #known: Queued[] = []
-  readonly #unknown: Queued[] = []
+  readonly #known: WaitingHash[] = []
+  readonly #unknown: WaitingHash[] = []
   #running = 0
 
   constructor(cost: ScryptCost = SCRYPT_COST) {
@@ -107,7 +107,7 @@ export class PasswordHasher {
     this.#running--
   }
 
-  #next(): Queued | undefined {
+  #next(): WaitingHash | undefined {
     return this.#known.shift() ?? this.#unknown.shift()
   }
 }

@@ -25,7 +25,7 @@ import {
   HOST,
   mayCall,
   sessionFor,
-  type AskedAbilities,
+  type NeededByOperation,
   type Session
 } from '../rights/rights.ts'
 import { shaped } from '../rights/validate.ts'
@@ -127,7 +127,7 @@ interface OneTimeCode {
 
 interface OperationsContext {
   readonly store: Store
-  readonly abilities: AskedAbilities
+  readonly abilities: NeededByOperation
   /** The open configuration. */
   readonly isOpen: boolean
   /** Resolves once what others wrote is here; rejects if the service is closed. */

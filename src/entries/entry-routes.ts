@@ -4,7 +4,7 @@ import { createEntry, deleteEntry, updateEntry, type Precondition } from './entr
 import { entryText } from './entry.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from './entry-shapes.ts'
 import type { Commits } from '../store/store.ts'
-import { mayCall, sees, type Asked } from '../rights/rights.ts'
+import { mayCall, sees, type NeededAbilities } from '../rights/rights.ts'
 import type { Head } from '../http/head.ts'
 import { messageReply, type Reply } from '../http/reply.ts'
 import { route, type Route } from '../http/router.ts'
@@ -59,7 +59,7 @@ export function unknownIdIn({ state }: Commits): NonNullable<Route['before']> {
 export function entryRoutes(
   store: Commits,
   prefix: string = '',
-  deletes: Asked = [OPERATIONS.deletePassword]
+  deletes: NeededAbilities = [OPERATIONS.deletePassword]
 ): readonly Route[] {
   const { state } = store
   const unknownId = unknownIdIn(store)

@@ -27,9 +27,9 @@ interface Page {
 }
 
 /** What an id stands for. */
-const UNKNOWN = 0
+const NONE = 0
 const ACTIVE = 1
-const DELETED = 2
+const INACTIVE = 2
 
 /** 22 characters of base64url are 132 bits. */
 const TAG_CHARACTERS = 22
@@ -88,7 +88,7 @@ export class Entries implements EntryTable, Pages {
   }
 
   has(id: number): boolean {
-    return this.#standing.get(id) !== UNKNOWN
+    return this.#standing.get(id) !== NONE
   }
 
   isActive(id: number): boolean {
@@ -140,7 +140,7 @@ export class Entries implements EntryTable, Pages {
 
   set(entry: Entry, changedMs: number = this.#changedMs.get(entry.id)): void {
     const { id, status, grupo } = entry
-    this.#put(id, entryText(entry), status === 1 ? ACTIVE : DELETED)
+    this.#put(id, entryText(entry), status === 1 ? ACTIVE : INACTIVE)
     this.#changedMs.set(id, changedMs)
     this.#groups.set(id, this.#names.numberOf(grupo))
     const beside = textBeside(entry)
@@ -150,7 +150,7 @@ export class Entries implements EntryTable, Pages {
 
   delete(id: number): void {
     if (id <= this.size && !this.has(id)) return
-    this.#put(id, undefined, UNKNOWN)
+    this.#put(id, undefined, NONE)
     this.#changedMs.set(id, 0)
     this.#groups.set(id, 0)
     this.#beside.delete(id)
@@ -160,7 +160,7 @@ export class Entries implements EntryTable, Pages {
   #put(id: number, text: string | undefined, standing: number): void {
     if (id < 1 || id > this.#texts.length) throw new Error(`entry ${id} would leave a gap`)
     const page = (this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0 })
-    const change = Number(standing === DELETED) - Number(this.#standing.get(id) === DELETED)
+    const change = Number(standing === INACTIVE) - Number(this.#standing.get(id) === INACTIVE)
     this.#standing.set(id, standing)
     page.deleted += change
     this.#deleted += change

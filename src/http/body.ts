@@ -17,7 +17,7 @@ import {
   BUSY,
   CLIENT_GONE,
   FRAGMENTED,
-  invalid,
+  invalidReply,
   READ_BEFORE,
   statusReply,
   TOO_LARGE,
@@ -53,12 +53,12 @@ export async function bodyOf(
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, 1) // no route takes values that nest
   if (parsed.ok) return validated(shape, parsed.value)
   const place = parsed.byte === undefined ? '' : ` (at byte ${parsed.byte})`
-  throw invalid({ body: [`The body ${parsed.fault}${place}.`] })
+  throw invalidReply({ body: [`The body ${parsed.fault}${place}.`] })
 }
 
 function validated(shape: Shape, given: Given): unknown {
   const checked = check(shape, given)
-  if (!checked.ok) throw invalid(checked.errors)
+  if (!checked.ok) throw invalidReply(checked.errors)
   return checked.value
 }
 
@@ -68,19 +68,19 @@ export function discard(request: IncomingMessage): void {
 }
 
 /** Bodies being read, the oldest first. */
-const readings = new Set<Reading>()
+const readings = new Set<BodyReading>()
 let heldBytes = 0
 
 /** Rejects with a reply. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (request.destroyed) reject(CLIENT_GONE)
-    else new Reading(request, maxBytes, resolve, reject).begin()
+    else new BodyReading(request, maxBytes, resolve, reject).begin()
   })
 }
 
 /** One body being read. It ends once: whole, or refused. */
-class Reading {
+class BodyReading {
   readonly #request: IncomingMessage
   readonly #socket: Socket
   readonly #maxBytes: number
@@ -204,7 +204,8 @@ function parsedByHost(
   { 'content-length': length }: Head
 ): { readonly [field: string]: unknown } {
   const { body } = request
-  if (Array.isArray(body) || body === null) throw invalid({ body: ['The body is not an object.'] })
+  if (Array.isArray(body) || body === null)
+    throw invalidReply({ body: ['The body is not an object.'] })
   if (typeof body !== 'object' || ArrayBuffer.isView(body)) throw READ_BEFORE
   if (Object.keys(body).length === 0 && length !== '2') throw READ_BEFORE
   return body as { readonly [field: string]: unknown }

@@ -46,7 +46,7 @@ export function isLoopback(address: string): boolean {
   const bare = unmapped(address)
   return isIPv4(bare)
     ? bare.startsWith('127.')
-    : isIPv6(bare) && groupsOf(bare).join(':') === '0:0:0:0:0:0:0:1'
+    : isIPv6(bare) && hextetsOf(bare).join(':') === '0:0:0:0:0:0:0:1'
 }
 
 /**
@@ -86,7 +86,7 @@ export function isTrusted(address: string, trusted: AddressSet | undefined): boo
 /** An IPv6 subscriber has a whole /64. */
 export function clientKey(address: string): string {
   const bare = unmapped(address)
-  return bare.includes(':') ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare
+  return bare.includes(':') ? `${hextetsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
 /** The next host is mostly the same. */
@@ -110,7 +110,7 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
 function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
   const address = host.slice(1, -1)
-  return isIPv6(address) && !isMapped(address) && groupsOf(address).some(group => group !== '0')
+  return isIPv6(address) && !isMapped(address) && hextetsOf(address).some(group => group !== '0')
 }
 
 /** Fetch Metadata. */
@@ -123,7 +123,7 @@ function isMapped(address: string): boolean {
   return (
     address.includes(':') &&
     isIPv6(address) &&
-    groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
+    hextetsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
   )
 }
 
@@ -132,14 +132,14 @@ function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
   if (!isIPv6(bare)) return bare
   if (!isMapped(bare)) return new URL(`http://[${bare}]`).hostname.slice(1, -1)
-  const [high = 0, low = 0] = groupsOf(bare)
+  const [high = 0, low = 0] = hextetsOf(bare)
     .slice(6)
     .map(group => parseInt(group, 16))
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
 /** RFC 4291 §2.2, as in a URL. */
-function groupsOf(address: string): readonly string[] {
+function hextetsOf(address: string): readonly string[] {
   const bare = address.replace(/%.*$/, '')
   const [left = [], right] = new URL(`http://[${bare}]`).hostname
     .slice(1, -1)

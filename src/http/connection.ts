@@ -14,7 +14,7 @@ import {
   NEW_REQUEST_MS,
   PAID_AHEAD_MS
 } from '../limits.ts'
-import { fieldsOf, HTTP_TEXTS, OPTIONS_OF_SERVER, statusReply, type Refused } from './reply.ts'
+import { headerFields, HTTP_TEXTS, OPTIONS_OF_SERVER, statusReply, type Refused } from './reply.ts'
 
 export type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -186,7 +186,7 @@ export function refuseConnection(
 ): void {
   const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
   const text = String(reply.body)
-  const fields = fieldsOf(reply, [...headers, 'Connection', 'close'], Buffer.byteLength(text))
+  const fields = headerFields(reply, [...headers, 'Connection', 'close'], Buffer.byteLength(text))
   const lines = [`HTTP/1.1 ${status} ${HTTP_TEXTS[status]}`]
   for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
   socket.write(`${lines.join('\r\n')}\r\n\r\n${text}`)

@@ -136,7 +136,7 @@ export const PREFLIGHT: Reply = {
 }
 
 /** A body's faults by field (contract §4.3, §7). */
-export function invalid(errors: FieldErrors): Reply {
+export function invalidReply(errors: FieldErrors): Reply {
   return jsonReply(400, { message: TEXTS.invalid, errors, status: 400 })
 }
 
@@ -160,7 +160,8 @@ const BUSY_FAILURES: readonly FailureCode[] = [
 /** Undefined if unexpected, or not for clients. */
 export function failureReply(error: unknown, storingFailed: string | undefined): Reply | undefined {
   if (!(error instanceof Failure)) return undefined
-  if (error.code === 'input-invalid' && error.errors !== undefined) return invalid(error.errors)
+  if (error.code === 'input-invalid' && error.errors !== undefined)
+    return invalidReply(error.errors)
   if (error.code === 'move-forbidden') return FORBIDDEN
   if (error.code === 'entry-changed') return PRECONDITION_FAILED
   if (error.code === 'entry-too-large') return TOO_LARGE
@@ -188,7 +189,7 @@ export function corsFields(origin: string | undefined, allowed: ReadonlySet<stri
  * Names and values in turn; `bytes` has the body, undefined if that must not be said. A 204 has no
  * length (RFC 9110 §8.6).
  */
-export function fieldsOf(
+export function headerFields(
   { body, headers = [], kind = JSON_KIND }: Reply,
   extra: readonly string[],
   bytes: number | undefined

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../errors.ts'
 import { idIn } from '../entries/entry.ts'
-import type { Asked, AskedAbilities, Session } from '../rights/rights.ts'
+import type { NeededAbilities, NeededByOperation, Session } from '../rights/rights.ts'
 import type { Shape, Shaped } from '../rights/validate.ts'
 import type { Head } from './head.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -28,7 +28,7 @@ export interface Route<Body = unknown> {
   readonly operation: string
   readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly abilities?: Asked
+  readonly abilities?: NeededAbilities
   /** A public GET must tell nothing of stored data. */
   readonly isPublic?: boolean
   /** Pages of other origins may not read its answers, whatever `CORS_ORIGINS` says. */
@@ -60,7 +60,7 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
 }
 
 /** Throws `route-invalid` for a forgotten ability: the route would be open to any token. */
-export function withAbilities(routes: readonly Route[], abilities: AskedAbilities): Route[] {
+export function withAbilities(routes: readonly Route[], abilities: NeededByOperation): Route[] {
   return routes.map(route => {
     const { operation, isPublic = false, takesAnyToken = false } = route
     if (!isPublic && !takesAnyToken && !abilities.has(operation)) {

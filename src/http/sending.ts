@@ -15,7 +15,7 @@ import {
   TIMEOUT_CHECK_MS
 } from '../limits.ts'
 import { endBehindAnswer, keepsAlive, ListenerRequest } from './connection.ts'
-import { fieldsOf, type Reply } from './reply.ts'
+import { headerFields, type Reply } from './reply.ts'
 
 /** `isLast` ends the connection. */
 export function respond(
@@ -31,7 +31,7 @@ export function respond(
   const bytes = Buffer.byteLength(body)
   // A HEAD is not recorded as told, so it must not tell a password's length.
   const tells = reply.tells !== undefined && response.req.method === 'HEAD'
-  const fields = fieldsOf(reply, extra, tells ? undefined : bytes)
+  const fields = headerFields(reply, extra, tells ? undefined : bytes)
   // node:http would set a timer for each request to say so.
   if (response.req instanceof ListenerRequest && keepsAlive(response))
     fields.push('Keep-Alive', KEEP_ALIVE)
@@ -45,14 +45,14 @@ export function respond(
   }
   // A long text waits outside of the heap, where wide characters do not double it.
   const long = typeof body === 'string' ? Buffer.from(body) : body
-  const answer: Answer = { response, long, sinceMs: performance.now(), givenBytes: 0 }
+  const answer: Unsent = { response, long, sinceMs: performance.now(), givenBytes: 0 }
   sendSlices(answer, long)
   if (response.writableLength > 0 || !response.writableEnded) watch(answer)
 }
 
 const KEEP_ALIVE = `timeout=${KEEP_ALIVE_TIMEOUT_MS / 1000}`
 
-interface Answer {
+interface Unsent {
   readonly response: ServerResponse
   /** The same Buffer for all readers of a list; undefined for a short body. */
   readonly long: Buffer | undefined
@@ -60,12 +60,12 @@ interface Answer {
   givenBytes: number
 }
 
-function takenBytes({ givenBytes, response: { writableLength } }: Answer): number {
+function takenBytes({ givenBytes, response: { writableLength } }: Unsent): number {
   return Math.max(0, givenBytes - writableLength)
 }
 
 /** Each slice waits until the reader has taken the one before. Middleware passes `drain` on. */
-function sendSlices(answer: Answer, bytes: Buffer): void {
+function sendSlices(answer: Unsent, bytes: Buffer): void {
   const { response } = answer
   const sliceBytes = 'encrypted' in response.req.socket ? SEND_COPIED_BYTES : SEND_BYTES
   const send = (): void => {
@@ -84,9 +84,9 @@ function sendSlices(answer: Answer, bytes: Buffer): void {
 }
 
 /** Not yet taken, the oldest first. */
-const unsent = new Set<Answer>()
+const unsent = new Set<Unsent>()
 
-function watch(answer: Answer): void {
+function watch(answer: Unsent): void {
   makeRoomBeside(answer)
   unsent.add(answer)
   const timer = setInterval(() => cutIfLate(answer), TIMEOUT_CHECK_MS).unref()
@@ -96,7 +96,7 @@ function watch(answer: Answer): void {
   })
 }
 
-function cutIfLate(answer: Answer): void {
+function cutIfLate(answer: Unsent): void {
   const takenMs = (takenBytes(answer) / ANSWER_BYTES_PER_SECOND) * 1000
   if (performance.now() - answer.sinceMs > ANSWER_TIMEOUT_MS + takenMs) cut(answer)
 }
@@ -105,7 +105,7 @@ function cutIfLate(answer: Answer): void {
  * Bounds memory beside the newest answer: the oldest readers are cut. Readers of one list hold it
  * once.
  */
-function makeRoomBeside({ long: newest }: Answer): void {
+function makeRoomBeside({ long: newest }: Unsent): void {
   if (newest === undefined) return
   const counted = new Set([newest])
   let bytes = 0
@@ -118,7 +118,7 @@ function makeRoomBeside({ long: newest }: Answer): void {
   }
 }
 
-function cut(answer: Answer): void {
+function cut(answer: Unsent): void {
   unsent.delete(answer)
   answer.response.req.socket.destroy()
 }

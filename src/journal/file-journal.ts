@@ -50,7 +50,7 @@ export interface FolderOptions extends JournalOptions {
   readonly mustExist?: boolean
 }
 
-export interface Found {
+export interface FoundJournal {
   readonly path: string
   readonly isNew: boolean
   readonly end: End
@@ -92,7 +92,7 @@ export class FileJournal implements DurableJournal {
   constructor(
     options: FolderOptions,
     apply: Apply,
-    { path, isNew, end, keys, usedKeys, fault }: Found
+    { path, isNew, end, keys, usedKeys, fault }: FoundJournal
   ) {
     this.files = options.files
     this.path = path

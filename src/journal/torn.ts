@@ -30,9 +30,9 @@ interface Tail extends Place {
 }
 
 /** Says how the tail breaks the rule. */
-type Rule = (tail: Tail) => string | undefined
+type TornRule = (tail: Tail) => string | undefined
 
-const RULES: readonly Rule[] = [
+const RULES: readonly TornRule[] = [
   isTooLong,
   beginsOtherwise,
   isOfRenamedFile,

@@ -3,19 +3,25 @@ import { OTHERS, type How, type Knower } from './knowledge.ts'
 
 export type { How }
 import type { State } from '../store/state.ts'
-import { HOST, mayCall, sees, type Asked, type AskedAbilities } from '../rights/rights.ts'
+import {
+  HOST,
+  mayCall,
+  sees,
+  type NeededAbilities,
+  type NeededByOperation
+} from '../rights/rights.ts'
 
 /** The operations that answer the password of an active entry. */
 const TELLING = ['getPassword', 'listPassword', 'updatePassword', 'formerPassword']
 
 export class Exposure {
   readonly #state: State
-  readonly #abilities: readonly Asked[]
+  readonly #abilities: readonly NeededAbilities[]
   /** By group, as of `#rights`. */
   readonly #outsiders = new Map<string | undefined, readonly number[]>()
   #rights = -1
 
-  constructor(state: State, abilities: AskedAbilities) {
+  constructor(state: State, abilities: NeededByOperation) {
     this.#state = state
     this.#abilities = TELLING.filter(operation => abilities.has(operation)).map(operation =>
       abilities.get(operation)

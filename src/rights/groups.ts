@@ -23,7 +23,7 @@ export function hasUnseen(name: string): boolean {
 }
 
 /** Names that differ only in case are one. */
-function folded(name: string): string {
+function foldedName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }
 
@@ -51,7 +51,7 @@ export class GroupNames {
     if (name === undefined) return 0
     const known = this.#numbers.get(name)
     if (known !== undefined) return known
-    const key = folded(name)
+    const key = foldedName(name)
     if (!this.#spellings.has(key)) this.#spellings.set(key, name)
     this.#numbers.set(name, this.#names.length)
     return this.#names.push(name) - 1
@@ -67,7 +67,7 @@ export class GroupNames {
    */
   spelled(given: string, field?: string): string {
     const name = groupName(given)!
-    const known = this.spellingOf(folded(name))
+    const known = this.spellingOf(foldedName(name))
     if (known === undefined && field !== undefined && hasUnseen(name)) {
       throw invalid(field, `The ${field} field must have new names of ${GROUP_RULE}.`)
     }

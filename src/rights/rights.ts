@@ -127,17 +127,17 @@ export function covers(has: readonly string[], wanted: string): boolean {
 }
 
 /** What an operation asks for: one of these abilities; undefined: any token. */
-export type Asked = readonly string[] | undefined
+export type NeededAbilities = readonly string[] | undefined
 /** By operation. */
-export type AskedAbilities = ReadonlyMap<string, Asked>
+export type NeededByOperation = ReadonlyMap<string, NeededAbilities>
 
 /** Undefined means any token, so an operation that nobody has named is an error. */
-export function askedFor(abilities: AskedAbilities, operation: string): Asked {
+export function askedFor(abilities: NeededByOperation, operation: string): NeededAbilities {
   if (!abilities.has(operation)) throw new Error(`no ability is named for ${operation}`)
   return abilities.get(operation)
 }
 
-export function mayCall(has: readonly string[], asked: Asked): boolean {
+export function mayCall(has: readonly string[], asked: NeededAbilities): boolean {
   return asked === undefined || asked.some(one => covers(has, one))
 }
 

@@ -1,7 +1,7 @@
 /** The words, bodies and example answers of each operation of the contract. */
 import { UNKNOWN } from '../../entries/entry-routes.ts'
 import { TEXTS } from '../../contract.ts'
-import { FORBIDDEN, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { FORBIDDEN, invalidReply, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import {
   PASSWORD_CHANGED,
   SESSIONS_ENDED,
@@ -93,7 +93,7 @@ const SESSION = {
 const TAG = ['ETag', '"1"']
 
 const each = (fault: string, ...fields: readonly string[]): Reply =>
-  invalid(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
+  invalidReply(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
 const malformed = each('must be a string', ...ENTRY_FIELDS)
 
 export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
@@ -186,7 +186,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
       }),
       invalidCredentials: messageReply(401, TEXTS.invalidCredentials),
       missing: each('is required', 'email', 'password'),
-      malformed: invalid({
+      malformed: invalidReply({
         email: ['The email field must be a valid email address.'],
         password: ['The password field must be a string.']
       })

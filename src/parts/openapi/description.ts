@@ -5,7 +5,7 @@
 import * as common from '../../http/reply.ts'
 import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import type { Route } from '../../http/router.ts'
-import type { Asked } from '../../rights/rights.ts'
+import type { NeededAbilities } from '../../rights/rights.ts'
 import { RATE_LIMIT_WINDOW } from '../../limits.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
@@ -99,7 +99,7 @@ export function describe({ settings, prefix, routes }: PartContext<object>): Jso
 }
 
 /** A list if each of several suffices. */
-function shownAbility(asked: Asked): string | Asked {
+function shownAbility(asked: NeededAbilities): string | NeededAbilities {
   return asked?.length === 1 ? asked[0] : asked
 }
 

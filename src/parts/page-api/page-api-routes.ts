@@ -3,7 +3,7 @@ import { preconditionIn, UNKNOWN, unknownIdIn } from '../../entries/entry-routes
 import type { Call } from '../../http/router.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { MAX_OTP_PERIOD_SECONDS } from '../../limits.ts'
-import { askedFor, mayCall, type Asked, type Session } from '../../rights/rights.ts'
+import { askedFor, mayCall, type NeededAbilities, type Session } from '../../rights/rights.ts'
 import { openFieldsOf } from '../../entries/entry.ts'
 import { Exposure } from '../../knowledge/exposure.ts'
 import { listingOf, type ListForm } from './listing.ts'
@@ -57,7 +57,7 @@ export function extraRoutes({
   ]
 }
 
-function may({ session }: Call<unknown>, asked: Asked): boolean {
+function may({ session }: Call<unknown>, asked: NeededAbilities): boolean {
   return session === undefined || mayCall(session.abilities, asked)
 }
 

@@ -10,7 +10,7 @@ import type { IncomingMessage } from '../../http/listener.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
 import { jsonReply } from '../../http/reply.ts'
 import type { Call } from '../../http/router.ts'
-import { INVALID_CREDENTIALS, loginReply, take } from '../../accounts/login-routes.ts'
+import { INVALID_CREDENTIALS, loginReply, assertWithin } from '../../accounts/login-routes.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, PROXY_WARNING_MS } from '../../limits.ts'
 import type { PartContext } from '../../part.ts'
 import type { Accounts } from '../../accounts/accounts.ts'
@@ -62,7 +62,7 @@ export function proxyLoginRoute(context: ProxyLogin): DescribedRoute {
         return INVALID_CREDENTIALS
       }
       const user = vouchedUser(state, email)
-      take(pairs, `${clientKey(call.client)} ${addressOf(email)}`)
+      assertWithin(pairs, `${clientKey(call.client)} ${addressOf(email)}`)
       const issued = await accounts.loginVouched(email, tokenTtlMinutes!)
       if (issued === undefined) warnOf(refusalOf(email, user?.isLocked))
       return loginReply(issued, user?.id)

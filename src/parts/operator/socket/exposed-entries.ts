@@ -1,7 +1,7 @@
 /** Which passwords somebody knows who may not be told them, and which others may know. */
 import type { Entry } from '../../../entries/entry.ts'
 import { Exposure, knownUser, unrecordedOf, type KnownUser } from '../../../knowledge/exposure.ts'
-import type { AskedAbilities } from '../../../rights/rights.ts'
+import type { NeededByOperation } from '../../../rights/rights.ts'
 import type { State } from '../../../store/state.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Knows, Listed } from '../../commands/operation.ts'
@@ -22,7 +22,7 @@ interface ExposedEntries {
   readonly users: ReadonlySet<number>
 }
 
-export function exposedEntries(state: State, abilities: AskedAbilities): ExposedEntries {
+export function exposedEntries(state: State, abilities: NeededByOperation): ExposedEntries {
   const exposure = new Exposure(state, abilities)
   const users = new Set<number>()
   // Most entries are known to the same few: each list of them is there once.
@@ -46,7 +46,7 @@ export function exposedEntries(state: State, abilities: AskedAbilities): Exposed
 
 export function exposedIn(
   state: State,
-  abilities: AskedAbilities,
+  abilities: NeededByOperation,
   id: number
 ): { readonly exposedTo: readonly KnownUser[]; readonly unrecordedBefore?: string } {
   const exposedTo = new Exposure(state, abilities).of(id, false).map(user => knownUser(state, user))

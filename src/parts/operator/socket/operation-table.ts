@@ -13,7 +13,7 @@ import {
   USER_SHAPE,
   type GivenGroups
 } from '../../../accounts/account-shapes.ts'
-import { ANY_ABILITY, type AskedAbilities } from '../../../rights/rights.ts'
+import { ANY_ABILITY, type NeededByOperation } from '../../../rights/rights.ts'
 import { Accounts } from '../../../accounts/accounts.ts'
 import {
   createEntry,
@@ -65,7 +65,7 @@ import { rotateKey } from '../rewriting/rotate-key.ts'
 export interface Operated {
   readonly store: Store
   readonly journal: DurableJournal
-  readonly abilities: AskedAbilities
+  readonly abilities: NeededByOperation
   readonly readMs: number
   readonly warn: (line: string) => void
   readonly rescue: Rescue
