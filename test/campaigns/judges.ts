@@ -120,7 +120,8 @@ useEngine('chromium', (name, options, body) => test(name, options, body))
 /** The states of the page, each by what is clicked on the way to it. */
 const STATES = {
   'the list': [], 'an entry whose password is shown': ['#rows .row .system', '#view-password .icon'],
-  'the editor with the generator': ['#create', '#generate'], 'the help': ['#show-menu', '#help']
+  'the editor with the generator': ['#create', '#generate'], 'the help': ['#show-menu', '#help'],
+  'the filter': ['#filter'], 'the deleted ones': ['.to-deleted']
 }
 
 inBrowser('axe finds nothing wrong with the list, the dialogs, the help', ['chromium'], async t => {
