@@ -7,6 +7,7 @@ import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-c
 import type { Tells } from '../../src/entries/entry.ts'
 import { disclosed, markRecording } from '../../src/knowledge/disclosure.ts'
 import { knowersOf } from '../../src/knowledge/exposure.ts'
+import { sessionFor } from '../../src/rights/rights.ts'
 import { breakDisk, holdAppend } from '../support/disk-faults.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 import { until } from '../support/program.ts'
@@ -180,6 +181,17 @@ test('a read is answered, and recorded, as of before the changes that share its 
   const one = (): { tells?: Tells } => store.state.entries.grupo(id) === 'a' ? { tells: id } : {}
   const [answer] = await Promise.all([disclosed(store, session, 'getPassword', one), gone.moved(id)])
   assert.deepEqual([answer, knows(id)], [{ tells: id }, ['host', 2]], 'moved, and read by itself')
+})
+
+test('a password that is set in the write which records a list is recorded by the next list', async t => {
+  const { knows, started: { service: { store } } } = await team(t)
+  const session = sessionFor(store.state.users.get(2)!)
+  await createEntry(store, FIELDS, null)
+  const list = (): Promise<unknown> => disclosed(store, session, 'listPassword', () => ({ tells: 'list' }))
+  await Promise.all([list(), updateEntry(store, 1, { password: 'P2' }, null)])
+  assert.deepEqual(knows(1), ['host'])
+  await list()
+  assert.deepEqual(knows(1), ['host', 2])
 })
 
 test('the list of a caller with groups tells the entries of these groups, and later ones anew', async t => {

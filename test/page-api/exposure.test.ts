@@ -24,6 +24,8 @@ function shownToOperator(store: FullStore): readonly (readonly [id: number, expo
 
 interface Counting {
   readonly store: FullStore
+  /** Its clock stands still by itself. */
+  readonly world: World
   /** Of each row that has one: id and `exposed`. */
   exposed(form?: ListForm): Promise<readonly (readonly [id: number, exposed: number])[]>
   tell(by: number, ...entryIds: readonly number[]): Promise<void>
@@ -31,7 +33,8 @@ interface Counting {
 }
 
 async function counting(): Promise<Counting> {
-  const store = new World().open()
+  const world = new World()
+  const store = world.open()
   const { state } = store
   await store.commit(() => [[event('recording.begun', null, {})], undefined])
   for (const [name, groups] of [['ana', undefined], ['bea', ['a']], ['carl', ['b']]] as const) {
@@ -42,7 +45,7 @@ async function counting(): Promise<Counting> {
   const tell: Counting['tell'] = (by, ...entryIds) => store.commit(() =>
     [[event('passwords.told', by, { operation: 'getPassword', entryIds })], undefined])
   return {
-    store, tell,
+    store, world, tell,
     exposed: async (form = 'exposed') => {
       const rows = JSON.parse((await list(form)).bytes.toString())
         .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]])
@@ -128,6 +131,17 @@ test('who knew a password that an entry had between two lists counts, too', asyn
   assert.deepEqual(await exposed('reused exposed'), [[1, 1]])
 })
 
+test('who is told a value that an entry had counts at the entry that has it now, also in a kept list', async () => {
+  const { store, exposed } = await counting()
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'a' }, null)
+  await updateEntry(store, 1, { password: 'another' }, null)
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'b' }, null)
+  assert.deepEqual(await exposed('reused exposed'), [])
+  const told = event('passwords.told', 2, { operation: 'formerPassword', password: 'the same' })
+  await store.commit(() => [[told], undefined])
+  assert.deepEqual(await exposed('reused exposed'), [[2, 1]])
+})
+
 test('whoever becomes an outsider counts, by whatever change: a user who is added, changed or removed', async () => {
   const { store, exposed, tell } = await counting()
   const { accounts } = store
@@ -155,10 +169,11 @@ test('whoever becomes an outsider counts, by whatever change: a user who is adde
 })
 
 test('what was read unrecorded from an entry with the same password is said of the other one', async () => {
-  const { store } = await counting()
+  const { store, world } = await counting()
   const { state } = store
   await createEntry(store, { ...FIELDS, password: 'the same' }, null)
   await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
+  world.nowMs += 1000
   await createEntry(store, { ...FIELDS, password: 'the same' }, null)
   const before = (byEntry: boolean, id = 2): unknown => whoKnows(state, id, byEntry).unrecordedBefore
   const set = new Date(state.entries.changedMs(2)!).toISOString()

@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/store.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/stores.ts'
+import { holdAppend } from '../support/disk-faults.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { importEntries } from '../support/rewrite.ts'
@@ -221,4 +222,20 @@ test('what a write reads of entries counts towards its bound', async t => {
   await Promise.all([1, 2].map(id => updateEntry(store, id, { usuario: 'new' }, null)))
   await store.close()
   assert.equal(writes, 2)
+})
+
+test('changes that are being written when the store is closed are made, answered and kept', async t => {
+  const folder = freshFolder(t)
+  const store = await fileStore(folder)
+  const { reached, release } = holdAppend(t)
+  const made = [1, 2].map(() => createEntry(store, fields, null))
+  await reached
+  const closed = store.close()
+  await new Promise(resolve => setImmediate(resolve))
+  release()
+  assert.deepEqual((await Promise.all(made)).map(({ id }) => id), [1, 2])
+  await closed
+  const again = await fileStore(folder)
+  assert.equal(again.state.entries.size, 2)
+  await again.close()
 })
