@@ -32,8 +32,11 @@ test('a request is a line of JSON with who, what and what came of it, a new toke
   await ask('PUT', '/api/listPassword')
   await ask('POST', '/api/login', { body: { email: ANA, password: 'wrong' } })
   await ask('POST', '/api/login', { body: { email: 'nobody@example.org', password: 'wrong' } })
-  const { json } = await call(t, url, 'POST', '/api/login', { body: { email: ANA, password: PASSWORD } })
-  const loggedIn = service.accounts!.session(json.token)!.hash.slice(0, 12)
+  const logIn = async (options: CallOptions): Promise<string> => {
+    const { json } = await call(t, url, 'POST', '/api/login', { ...options, body: { email: ANA, password: PASSWORD } })
+    return service.accounts!.session(json.token)!.hash.slice(0, 12)
+  }
+  const [loggedIn, again] = [await logIn({}), await logIn({ token })]
   const records = accessLines.map(line => JSON.parse(line))
   for (const [i, record] of records.entries()) {
     assert.equal(accessLines[i], `${JSON.stringify(record)}\n`)
@@ -55,7 +58,8 @@ test('a request is a line of JSON with who, what and what came of it, a new toke
     ['127.0.0.1', null, null, 'PUT', null, null, 405],
     ['127.0.0.1', 1, null, 'POST', 'login', null, 401],
     ['127.0.0.1', null, null, 'POST', 'login', null, 401],
-    ['127.0.0.1', 1, loggedIn, 'POST', 'login', null, 200]
+    ['127.0.0.1', 1, loggedIn, 'POST', 'login', null, 200],
+    ['127.0.0.1', 1, again, 'POST', 'login', null, 200]
   ])
 })
 

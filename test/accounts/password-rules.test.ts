@@ -47,6 +47,14 @@ for (const [what, passwords] of Object.entries(REFUSED)) {
   })
 }
 
+test('refused: what is made of an address in capitals or with accents, in other letters than there', () => {
+  for (const email of ['ZWERKOVA@x.example', 'żwerková@x.example']) {
+    for (const password of ['zwerkova2024!', 'ŻWERKOVÁ-2024'])
+      assert.equal(passwordFault(password, email), GUESSED, email)
+  }
+  assert.equal(passwordFault('zwerkova2024!', EMAIL), undefined, 'of another user')
+})
+
 test('taken: phrases of four words, random characters, and long texts that have a common word in them', () => {
   const taken = [
     'correct horse battery staple', 'battery staple horse correct', 'casa-perro-luna-gato', 'xK9#mQ2$vL7p',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { createConnection, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
@@ -172,4 +172,12 @@ test('only a socket that nobody listens on is dead: any other error may be a bus
   assert.deepEqual(await Promise.all(['live', 'none', 'file', 'file/below'].map(name => probe(join(folder, name)))),
     [true, false, false, true])
   live.close()
+  const full = createServer(socket => socket.destroy()).listen({ path: join(folder, 'full'), backlog: 1 })
+  t.after(() => full.close())
+  await once(full, 'listening')
+  // All in one turn of the event loop, in which nothing is accepted.
+  const waiting = Array.from({ length: 8 }, () => createConnection(join(folder, 'full')).on('error', () => {}))
+  const isAlive = await probe(join(folder, 'full'))
+  for (const socket of waiting) socket.destroy()
+  assert.ok(isAlive, 'so many wait that no more may')
 })

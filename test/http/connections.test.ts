@@ -11,7 +11,9 @@ import { parseAddressSet } from '../../src/http/client.ts'
 import type { Handle } from '../../src/http/connection.ts'
 import { Connections, listen, type Listener } from '../../src/http/listener.ts'
 import { respond } from '../../src/http/sending.ts'
-import { ANSWER_BYTES_PER_SECOND, NEW_REQUEST_MS, PAID_AHEAD_MS, SHUTDOWN_SWEEP_MS } from '../../src/limits.ts'
+import {
+  ANSWER_BYTES_PER_SECOND, KEEP_ALIVE_TIMEOUT_MS, NEW_REQUEST_MS, PAID_AHEAD_MS, SHUTDOWN_SWEEP_MS
+} from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { heapMiB } from '../support/heap.ts'
 import { until } from '../support/program.ts'
@@ -404,6 +406,24 @@ test('who has its answer gives way before a request under way, and of these whos
     order.push(...[...all.keys()].filter(one => all[one]!.destroyed && !order.includes(one)))
   }
   assert.deepEqual(order, [3, 4, 5, 2, 1])
+})
+
+test('no look lets a request go that is under way, however long it takes, but a silence behind it', t => {
+  let laterMs = 0
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + laterMs)
+  const { connections, accept, ask } = places(2)
+  const socket = accept()
+  const response = ask(socket)
+  const look = (): boolean => {
+    laterMs += KEEP_ALIVE_TIMEOUT_MS + 1_000
+    connections.lookAtAll()
+    return socket.destroyed
+  }
+  assert.deepEqual(Array.from({ length: 5 }, look), Array(5).fill(false))
+  response.emit('finish')
+  response.detachSocket(socket)
+  assert.deepEqual([look(), look()], [false, true])
 })
 
 test('in its first moment a request is worth more than all that others have paid ahead', t => {

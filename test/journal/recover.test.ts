@@ -78,6 +78,8 @@ const TAILS: readonly (readonly [what: string, tail: Buffer | string, behind: bo
   ['a NUL', Buffer.alloc(1), true, false],
   ['a page of NUL', Buffer.alloc(4096), true, false],
   ['more than a chunk of NUL', Buffer.alloc(READ_CHUNK_BYTES + 4097), true, false],
+  ['as much NUL as a write has bytes', Buffer.alloc(MAX_WRITE_BYTES), true, false],
+  ['one NUL more', Buffer.alloc(MAX_WRITE_BYTES + 1), false, false],
   ['the beginning of a brace', '{', true, false],
   ['the beginning of a line', '{"seq":', true, false],
   ['the beginning of a first line that shows its type', `${FIRST}"test.noted",`, false, true],

@@ -337,6 +337,13 @@ const WITH_GROUPS: readonly Case[] = [
     loses: { 4: ['folder'] }
   },
   {
+    what: 'vaults of Proton Pass, one with a character that is not seen in its name', format: 'Proton Pass',
+    file: `${PROTON}login,A,,,,u,p,,,1,1,Ho\u3164me\nlogin,B,,,,u,p,,,1,1,Home\n`,
+    entries: { 2: { password: 'p', sistema: 'A', usuario: 'u' },
+      3: { password: 'p', sistema: 'B', usuario: 'u', grupo: 'Home' } },
+    loses: { 2: ['folder'] }
+  },
+  {
     what: 'the vaults of Proton Pass', format: 'Proton Pass',
     file: `${PROTON}login,A,,,,u,p,,,1,1,Home\nnote,N,,,,,,text,,1,1,Home\n`,
     entries: { 2: { password: 'p', sistema: 'A', usuario: 'u', grupo: 'Home' } },

@@ -26,6 +26,7 @@ interface Counting {
   readonly store: FullStore
   /** Its clock stands still by itself. */
   readonly world: World
+  readonly list: ReturnType<typeof listingOf>
   /** Of each row that has one: id and `exposed`. */
   exposed(form?: ListForm): Promise<readonly (readonly [id: number, exposed: number])[]>
   tell(by: number, ...entryIds: readonly number[]): Promise<void>
@@ -45,7 +46,7 @@ async function counting(): Promise<Counting> {
   const tell: Counting['tell'] = (by, ...entryIds) => store.commit(() =>
     [[event('passwords.told', by, { operation: 'getPassword', entryIds })], undefined])
   return {
-    store, world, tell,
+    store, world, list, tell,
     exposed: async (form = 'exposed') => {
       const rows = JSON.parse((await list(form)).bytes.toString())
         .flatMap(({ id, exposed }: { id: number, exposed?: number }) => exposed === undefined ? [] : [[id, exposed]])
@@ -180,6 +181,19 @@ test('what was read unrecorded from an entry with the same password is said of t
   assert.deepEqual([before(true), before(false)], [undefined, set], 'when it was set, which is later')
   await updateEntry(store, 1, { password: 'another' }, null)
   assert.deepEqual([before(true), before(false), before(false, 1)], [undefined, set, undefined])
+})
+
+test('a gap that is recorded is said in each kept list that names the exposed', async () => {
+  const { store, list } = await counting()
+  await createEntry(store, { ...FIELDS, password: 'p', grupo: 'a' }, null)
+  const forms = [['exposed', ['a']], ['exposed', undefined], ['reused exposed', undefined]] as const
+  const said = async (): Promise<unknown[]> => {
+    const listings = await Promise.all(forms.map(([form, groups]) => list(form, groups)))
+    return listings.flatMap(({ bytes }) => JSON.parse(bytes.toString()).map((row: any) => row.unrecordedBefore))
+  }
+  assert.deepEqual(await said(), forms.map(() => undefined))
+  await store.commit(() => [[event('recording.gap', null, { why: 'unrecorded' })], undefined])
+  assert.deepEqual(await said(), forms.map(() => store.state.recorded))
 })
 
 test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {

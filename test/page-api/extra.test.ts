@@ -52,6 +52,9 @@ test('a deleted entry is listed and restored, and its history read, newest first
   const { url, service } = await filled(t)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json,
     { passwords: [{ id: 2, sistema: 's', usuario: 'u', status: 0, deleted: timeOf(service, 2) }], status: 200 })
+  await deleteEntry(forOperator(service.store, 'eva'), 1, null)
+  assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords[1].deletedBy, 'operator:eva')
+  await restoreEntry(service.store, 1, null)
   const old = await fetch(`${url}/api/restorePassword/2`, { method: 'POST', headers: { 'If-Match': '"0"' } })
   assert.deepEqual([old.status, service.store.state.entries.get(2)?.status], [412, 0])
   assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json,

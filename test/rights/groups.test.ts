@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { checkpointOf } from '../../src/parts/operator/rewriting/checkpoint.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../src/entries/entry-shapes.ts'
+import type { NewUser } from '../../src/accounts/account-shapes.ts'
 import { groupName } from '../../src/rights/groups.ts'
 import { sees, type Groups, type Session } from '../../src/rights/rights.ts'
 import { shaped } from '../../src/rights/validate.ts'
@@ -36,6 +37,13 @@ test('a name is one line of 1 to 64 characters, trimmed, without what parts list
     ['a\u2028b', undefined], ['a\ud800b', undefined]
   ]
   for (const [given, name] of names) assert.equal(groupName(given), name, JSON.stringify(given))
+})
+
+test('of new names that users of one write have, the first spelling stands for all of them', async () => {
+  const store = new World().open()
+  const made = await store.accounts.addUsers([['ana@x.org', ['Web', 'Mail']], ['bob@x.org', ['mail', 'WEB']]].map(
+    ([email, groups]) => ({ email, groups, abilities: ['*'], password: null }) as NewUser), false)
+  assert.deepEqual(made.map(({ groups }) => groups), [['Web', 'Mail'], ['Mail', 'Web']])
 })
 
 /** Not seen at all, or like a blank. */

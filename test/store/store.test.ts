@@ -3,7 +3,9 @@ import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { MAX_COMMIT_BYTES, LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/entries/entry.ts'
-import type { Store } from '../../src/store/store.ts'
+import { openMemoryJournal } from '../../src/journal/journal.ts'
+import { emptyState } from '../../src/slices.ts'
+import { Store } from '../../src/store/store.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/stores.ts'
@@ -238,4 +240,22 @@ test('changes that are being written when the store is closed are made, answered
   const again = await fileStore(folder)
   assert.equal(again.state.entries.size, 2)
   await again.close()
+})
+
+test('a change is answered as it was decided last, if a journal that others write has it decided again', async () => {
+  const state = emptyState()
+  const plain = openMemoryJournal(Date.now, state.apply)
+  const append: typeof plain.append = decide => { decide(); return plain.append(decide) }
+  const store = new Store({ ...plain, append }, state)
+  const deciding = (...outcomes: readonly (string | Error)[]): Promise<string> => {
+    let n = 0
+    return store.commit(() => {
+      const outcome = outcomes[n++]!
+      if (outcome instanceof Error) throw outcome
+      return [[], outcome]
+    })
+  }
+  assert.deepEqual(await Promise.allSettled([deciding(new Error('before'), 'made'), deciding('made', 'made again')]),
+    ['made', 'made again'].map(value => ({ status: 'fulfilled', value })))
+  await assert.rejects(deciding('made', new Error('by others')), /by others/)
 })
