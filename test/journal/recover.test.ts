@@ -253,6 +253,17 @@ test('a file of several chunks, and with a line longer than one, is read, and da
   }
 })
 
+test('a start writes the last write again, which may not be on the device, and nothing before it', async t => {
+  const origin = await made(t, events(1, 2), events(3, 4))
+  const again: number[] = []
+  const writeAt: Files['writeAt'] = (descriptor, bytes, offset) => {
+    for (let at = 0; at < bytes.length; at++) again.push(offset + at)
+    return disk.writeAt(descriptor, bytes, offset)
+  }
+  await startAndStop(origin.folder, { files: { ...disk, writeAt } })
+  assert.deepEqual([again[0], again.length], [origin.at(3), origin.bytes.length - origin.at(3)])
+})
+
 test('progress is reported again and again, and 1 once, at the end', async t => {
   const { folder, bytes: nine, lines } = await made(t, Array(9).fill({ type: 'test.event', by: null, data: 0 }))
   const line = nine.length / 9

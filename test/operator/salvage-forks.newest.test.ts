@@ -23,10 +23,11 @@ async function changed(folder: string, change: (store: FullStore) => Promise<unk
 
 type Report = { readonly code: number | null, readonly [what: string]: any }
 
-async function salvaged(folder: string, bytes: Buffer): Promise<Report> {
+async function salvaged(folder: string, bytes: Buffer, more = ''): Promise<Report> {
   writeFileSync(join(folder, 'bad.jsonl'), bytes)
   const good = join(folder, `good-${Math.random()}.jsonl`)
-  const { code, out, error } = await admin(folder, `journal salvage ${join(folder, 'bad.jsonl')} --to ${good} --json`)
+  const { code, out, error } = await admin(folder,
+    `journal salvage ${join(folder, 'bad.jsonl')} --to ${good} --json${more}`)
   assert.equal(error, '')
   return { ...JSON.parse(out), code }
 }
@@ -68,6 +69,10 @@ test('a block of the journal before a compaction, over the new beginning, brings
     const mixed = Buffer.concat([before.subarray(0, blocks * 4096), bytes.subarray(blocks * 4096)])
     const report = await salvaged(folder, mixed)
     assert.equal(report.code, 3)
+    const [, head = ''] = /"hash":"([0-9a-f]{64})"\}$/.exec(lines.at(-1)!) ?? []
+    for (const [noted, isThere] of [[head, true], ['a'.repeat(64), false]] as const) {
+      if (blocks === 1) assert.equal((await salvaged(folder, mixed, ` --head ${noted}`))['noted'], isThere)
+    }
     const shown = readFileSync(report['path'], 'latin1')
     assert.ok(shown.length > 0)
     const state = (await admin(folder, `journal show ${report['path']} --reveal`)).out

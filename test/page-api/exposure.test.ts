@@ -5,11 +5,12 @@ import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-c
 import { OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { event } from '../../src/store/events.ts'
-import { Exposure, whoKnows } from '../../src/knowledge/exposure.ts'
+import { Exposure, unrecordedOf, whoKnows } from '../../src/knowledge/exposure.ts'
 import { listingOf, type ListForm } from '../../src/parts/page-api/listing.ts'
 import { sessionFor } from '../../src/rights/rights.ts'
 import type { Found } from '../../src/parts/commands/operation.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
+import { importEntries } from '../support/rewrite.ts'
 import type { FullStore } from '../support/stores.ts'
 
 const FIELDS = { sistema: 's', usuario: 'u' }
@@ -181,6 +182,16 @@ test('what was read unrecorded from an entry with the same password is said of t
   assert.deepEqual([before(true), before(false)], [undefined, set], 'when it was set, which is later')
   await updateEntry(store, 1, { password: 'another' }, null)
   assert.deepEqual([before(true), before(false), before(false, 1)], [undefined, set, undefined])
+})
+
+test('of each row of an import it is said that others may know its password, and of no other entry', async () => {
+  const { store } = await counting()
+  for (const count of [1, 3]) {
+    await importEntries(store, Array.from({ length: count }, (_, n) =>
+      ({ ...FIELDS, password: `${count} ${n}`, status: 1 })))
+  }
+  await createEntry(store, { ...FIELDS, password: 'p' }, null)
+  assert.deepEqual(unrecordedOf(store.state, [1, 2, 3, 4, 5]), { [store.state.recorded]: [1, 2, 3, 4] })
 })
 
 test('a gap that is recorded is said in each kept list that names the exposed', async () => {

@@ -48,13 +48,17 @@ test('with the page what was deleted is served all the same, and no history', { 
   assert.deepEqual(answers.map(({ json }) => json.message), [undefined, undefined, UNKNOWN.message, 'Not Found'])
 })
 
+test('what an operator has deleted is listed with the name of the account', async t => {
+  const { url, service } = await filled(t)
+  await deleteEntry(forOperator(service.store, 'eva'), 1, null)
+  assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.map((row: any) => row.deletedBy),
+    [undefined, 'operator:eva'])
+})
+
 test('a deleted entry is listed and restored, and its history read, newest first', async t => {
   const { url, service } = await filled(t)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json,
     { passwords: [{ id: 2, sistema: 's', usuario: 'u', status: 0, deleted: timeOf(service, 2) }], status: 200 })
-  await deleteEntry(forOperator(service.store, 'eva'), 1, null)
-  assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords[1].deletedBy, 'operator:eva')
-  await restoreEntry(service.store, 1, null)
   const old = await fetch(`${url}/api/restorePassword/2`, { method: 'POST', headers: { 'If-Match': '"0"' } })
   assert.deepEqual([old.status, service.store.state.entries.get(2)?.status], [412, 0])
   assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json,

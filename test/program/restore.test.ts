@@ -183,6 +183,9 @@ test('with the head of its service\'s stop a restore leaves no gap; with another
   }
   truncateSync(`${copy}.beside`, statSync(`${copy}.beside`).size - 1)
   await refused(folder, `journal restore ${copy}.beside --head ${head}`, 1, /does not end with that head/)
+  writeFileSync(`${copy}.more`, Buffer.concat([readFileSync(copy), Buffer.from('{"seq":')]))
+  await refused(folder, `journal restore ${copy}.more --head ${head}`, 1,
+    new RegExp(`does not end with that head, .* has the head ${head}, and 7 bytes follow$`, 'm'))
 
   const said = await done(folder, `journal restore ${copy} --head ${head} --keep-tokens`)
   assert.doesNotMatch(said, /reads after|counts as new|given again/)

@@ -70,6 +70,8 @@ for (const isServed of [true, false]) {
     ]
     assert.deepEqual(await entriesOf(folder), made)
     assert.equal(await run(`import ${file}`), `${report}duplicates   3 (lines 2, 4, 5)\n${lost}made         0\n`)
+    const kept = await run(`import ${file} --keep-duplicates --dry-run`)
+    assert.equal(kept.match(/^line |^would make {3}3$/gm)?.length, 4, kept)
     assert.equal(await run(`import ${file} --keep-duplicates`),
       `${report}duplicates   3 (lines 2, 4, 5), kept\n${lost}made         3, ids 3 to 5\n`)
     assert.deepEqual((await entriesOf(folder)).slice(0, 2), made)
