@@ -136,7 +136,7 @@ test('whose address was taken again is a user, even if the removal of the user b
   assert.deepEqual(listed.map(({ id, name }: any) => [id, name]), [[2, 'the second']])
 })
 
-test('a whole journal is salvaged with 0; what holds no line is refused with 1, what has another key with 3', async t => {
+test('a whole journal is salvaged with 0; what holds no line is refused with 1, another key with 3', async t => {
   const { folder, bad, good } = await damagedFolder(t, store => createEntry(store, ENTRY, null))
   assert.equal((await admin(folder, `journal salvage ${bad} --to ${good}`)).code, 0)
   await refused(folder, `journal salvage ${bad} --to ${good}`, 1, /exists already/)
