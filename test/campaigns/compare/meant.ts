@@ -76,6 +76,7 @@ const GROUP = /,"grupo":"(?:[^"\\]|\\.)*"/g
 /** Changes of the other fields are new. */
 const isOlder = (field: string): boolean => field !== 'grupo' && field !== 'otp'
 
+const NEW_ROUTES = '`listEntries` (entries without secrets), `whoKnows`, `formerPassword` and `formerNotes`.'
 const NETWORK = 'Operators: network, logs, installation'
 const OWN = /\/api\/changeOwnPassword/
 
@@ -86,19 +87,18 @@ export const MEANT: readonly Meant[] = [
     commonOf: answer => withBody(answer, answer['body']!.replace(/\((line \d+, column \d+|at byte \d+)\)/, '(…)'))
   },
   {
-    said: '`GET /api/whoKnows/{id}` says who knows the present password of an entry.',
+    said: NEW_ROUTES,
     of: /\/api\/whoKnows/, isOther: isUnknownPath
   },
   {
-    said: '`GET /api/formerPassword/{id}/{version}` gives the password that one change set, and `formerNotes` the ' +
-      'notes.',
+    said: NEW_ROUTES,
     of: /\/api\/former(Password|Notes)/, isOther: isUnknownPath
   },
   {
     said: '`GET /api/oneTimeCode/{id}` answers with the code of this moment.',
     of: /\/api\/oneTimeCode/, isOther: isUnknownPath
   },
-  { said: '`ownSessions` and `endOwnSessions` are new.', of: /\/api\/(o|endO)wnSessions/, isOther: isUnknownPath },
+  { said: 'New are `ownSessions` and `endOwnSessions`.', of: /\/api\/(o|endO)wnSessions/, isOther: isUnknownPath },
   {
     said: 'With tokens `changeOwnPassword` is always served, and needs no ability.',
     of: OWN, isOther: old => has(404)(old) || has(403)(old)
@@ -106,36 +106,35 @@ export const MEANT: readonly Meant[] = [
   { said: 'It takes any token of a login, and none of the operator (403).', of: OWN, isOther: isNow(403) },
   { said: 'A new password that is too easy to guess is refused (400).', of: OWN, isOther: isNow(400) },
   {
-    said: 'Version 1.0.0 ignored `grupo` and `otp`. If one of them is not suitable, the answer is 400.',
+    said: 'which 1.0.0 ignored. If one of them is not suitable, the answer is 400.',
     of: /^POST \/api\/(create|update)Password/, isOther: (old, young) =>
       has(200)(old) && has(400)(young) && /"errors":\{"(grupo|otp)"/.test(young['body']!)
   },
   {
-    said: 'Entries may have `grupo`.', of: / \/api\/(list|get|update|deleted)\w+/,
+    said: 'Entries may have `url`, `notas`, `grupo` and `otp`', of: / \/api\/(list|get|update|deleted)\w+/,
     commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(GROUP, ''))
   },
   {
-    said: '`notas` and `otp` are `true` if they are set.', of: / \/api\/listEntries/,
+    said: NEW_ROUTES, of: / \/api\/listEntries/,
     commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(/,"(notas|otp)":true/g, ''))
   },
   {
-    said: '`listEntries` has `exposed`, the number of those who may not be told it any more.',
+    said: NEW_ROUTES,
     of: / \/api\/listEntries/,
     commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(/,"exposed":\d+/g, ''))
   },
   {
-    said: '`GET /api/deletedPasswords/{id}` beyond the newest id answers 200 with an empty list, and no longer 404.',
+    said: 'Beyond the newest id it is 200 with an empty list.',
     of: /\/api\/deletedPasswords\//, isOther: (old, young) => has(404)(old) && has(200)(young)
   },
   {
-    said: '`deletedPasswords` answers without passwords and notes, and says when and by whom an entry was deleted.',
+    said: 'The answer of `deletedPasswords` has no passwords and notes any more',
     of: /\/api\/deletedPasswords/,
     commonOf: inJson(({ passwords, ...others }) => ({ ...others,
       passwords: passwords?.map(({ password, notas, deleted, deletedBy, ...open }: any) => open) }))
   },
   {
-    said: '`historyPassword` answers the names of the fields, and in `values` what was set of those that are no ' +
-      'secret.',
+    said: 'The answer of `historyPassword` has the names of the fields that a change set',
     of: /\/api\/historyPassword/,
     commonOf: inJson(({ history, ...others }) => ({ ...others,
       history: history?.map(({ version, fields = [], values, ...change }: any) =>
