@@ -64,7 +64,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path',
-      'node:stream/consumers'),
+      'node:stream/consumers', 'node:v8'),
     part('proxy-login', 'node:buffer', 'node:crypto'),
     part('page-api', 'node:buffer', 'node:crypto', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')

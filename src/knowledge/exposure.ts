@@ -76,18 +76,19 @@ export interface Knowing {
   readonly unrecordedBefore?: string | undefined
 }
 
-/** Those who know it from this entry first. `byEntry`: see `Knowledge`. */
+/** Those who know it from this entry first. `byEntry`: see `Knowledge`; `among`: of these. */
 export function knowersOf(
   { knowledge }: State,
   id: number,
-  byEntry: boolean
+  byEntry: boolean,
+  among: readonly Knower[] = knowledge.knowers()
 ): readonly (readonly [knower: Knower, how: How])[] {
-  const found = knowledge
-    .knowers()
-    .map(knower => [knower, knowledge.how(knower, id, byEntry)] as const)
-  return (['read', 'equal'] as const).flatMap(how =>
-    found.flatMap(([knower, one]) => (one === how ? [[knower, how] as const] : []))
-  )
+  const [read, equal]: [[Knower, How][], [Knower, How][]] = [[], []]
+  for (const knower of among) {
+    const how = knowledge.how(knower, id, byEntry)
+    if (how !== undefined) (how === 'read' ? read : equal).push([knower, how])
+  }
+  return [...read, ...equal]
 }
 
 /**
@@ -107,13 +108,19 @@ export function unrecordedBeforeMs(
 /** Ids of entries whose passwords others may know, by ISO 8601; `now`: nothing is recorded. */
 export type Unrecorded = { readonly [before: string]: readonly number[] }
 
+/** A key of `Unrecorded`. */
+export function unrecordedIn(state: State, id: number): string | undefined {
+  const ms = unrecordedBeforeMs(state, id, false)
+  if (ms === undefined) return undefined
+  return ms === Infinity ? 'now' : new Date(ms).toISOString()
+}
+
 /** Of these entries; told to whoever may be told what depends on the passwords' texts. */
 export function unrecordedOf(state: State, ids: Iterable<number>): Unrecorded {
   const found = new Map<string, number[]>()
   for (const id of ids) {
-    const ms = unrecordedBeforeMs(state, id, false)
-    if (ms === undefined) continue
-    const when = ms === Infinity ? 'now' : new Date(ms).toISOString()
+    const when = unrecordedIn(state, id)
+    if (when === undefined) continue
     const of = found.get(when)
     if (of === undefined) found.set(when, [id])
     else of.push(id)

@@ -19,8 +19,9 @@ const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword'
 /** Of each entry that the operator is shown as exposed. */
 function shownToOperator(store: FullStore): readonly (readonly [id: number, exposed: number])[] {
   const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof OPERATIONS.findEntries.run>[0]
-  const { found } = OPERATIONS.findEntries.run(call, { text: undefined, among: 'active', isExposed: 1 }) as Found
-  return found.map(({ id, exposedTo }) => [id, exposedTo!.length])
+  const { found, lists } = OPERATIONS.findEntries.run(call,
+    { from: 1, text: undefined, among: 'active', isExposed: 1 }) as Found
+  return found.map(({ id, exposedTo }) => [id, lists[exposedTo!]!.length])
 }
 
 interface Counting {

@@ -48,22 +48,24 @@ export type Among = 'active' | 'deleted' | 'all'
 
 /**
  * `changed`: when the password was set (null: unknown); `reused`: how many other active entries
- * have it; `sameAs`: the least id that has it; `exposedTo`: ids of users who know it and may not be
- * told it any more; `unrecordedBefore`: see `Unrecorded`.
+ * have it; `sameAs`: the least id that has it; `exposedTo`: users who know it and may not be told it
+ * any more, as a place in `Found.lists`; `unrecordedBefore`: see `Unrecorded`.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
     readonly changed?: string | null
     readonly reused?: number
     readonly sameAs?: number
     readonly status?: 'active' | 'deleted'
-    readonly exposedTo?: readonly number[]
+    readonly exposedTo?: number
     readonly unrecordedBefore?: string
   }
 
-/** `users`: those whom `exposedTo` means. */
+/** Of a slice of the entries. `lists` has ids of `users`; `next` is where to go on. */
 export interface Found {
   readonly found: readonly Listed[]
+  readonly lists: readonly (readonly number[])[]
   readonly users: readonly KnownUser[]
+  readonly next?: number
 }
 
 /** How many present passwords a user knows, deleted entries' too, and which others may know. */
@@ -98,8 +100,9 @@ export const UNCHANGED = 'nothing changed'
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
-/** `oldDays` also finds passwords of unknown age. */
-interface Searched {
+/** `oldDays` also finds passwords of unknown age. `from`: the first id. */
+export interface Searched {
+  readonly from: number
   readonly text: string | undefined
   readonly among: Among
   readonly oldDays?: number | undefined
@@ -157,7 +160,8 @@ interface Operations {
     { command: string; id?: number | undefined; former?: readonly string[] | undefined },
     {}
   ]
-  importEntries: [{ rows: readonly ImportRow[]; keepsDuplicates: 0 | 1; isTrial: 0 | 1 }, Imported]
+  /** Takes the rows out of the list. */
+  importEntries: [{ rows: ImportRow[]; keepsDuplicates: 0 | 1; isTrial: 0 | 1 }, Imported]
   rotateKey: [{}, Rotated]
   rescueJournal: [{ damage: string | undefined }, Lines]
   rescueKeys: [{}, { readonly keys: readonly string[] }]

@@ -28,6 +28,9 @@ interface SecretRule {
   readonly fault?: (secret: string) => string | undefined
 }
 
+/** Written at once. */
+const PIECE_UNITS = 64 * 1024
+const ASCII = /^[\x20-\x7e]*$/
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
 const FULL_PIPE_PAUSE_MS = 2
@@ -81,20 +84,36 @@ export class Terminal {
 
   /**
    * A terminal's width cuts the table. `none` goes to standard error, since scripts count lines.
+   * `items` are gone through several times, and are the same each time. `words`: headers that are no names of fields;
+   * `absent`: what a field means that a row lacks.
    */
-  /**
-   * `words`: headers that are no names of fields; `absent`: what a field means that a row lacks.
-   */
-  list(items: readonly object[], none: string, words: Words = {}, absent: Words = {}): void {
+  list(items: Iterable<object>, none: string, words: Words = {}, absent: Words = {}): void {
+    if (this.#asJson) return this.listJson('[', items, ']')
+    const [first] = items
     const { stdout } = this.#streams
-    if (items.length === 0 && !this.#asJson) this.note(none)
-    else
-      this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words, absent))
+    if (first === undefined) this.note(none)
+    else this.#passAll(table(items, stdout.columns || Infinity, words, absent))
+  }
+
+  /** An array that may be longer than memory, with the JSON before and behind it. */
+  listJson(before: string, items: Iterable<object>, behind: string): void {
+    this.#passAll(jsonArray(before, items, behind))
+  }
+
+  #passAll(texts: Iterable<string>): void {
+    let piece = ''
+    for (const text of texts) {
+      piece += text
+      if (piece.length < PIECE_UNITS) continue
+      this.pass(piece)
+      piece = ''
+    }
+    if (piece !== '') this.pass(piece)
   }
 
   choices(items: readonly object[], words: Words): void {
     const { stderr } = this.#streams
-    for (const line of table(items, stderr.columns || Infinity, words)) this.note(line)
+    for (const line of table(items, stderr.columns || Infinity, words)) stderr.write(line)
   }
 
   note(line: string): void {
@@ -290,8 +309,35 @@ function named(list: readonly string[], words: readonly (string | undefined)[]):
   return words.includes(text.replace(/^"+|"+$/g, '')) ? `"${text}"` : text
 }
 
-/** `room` is 0 if the terminal does not know its width. */
-function table(items: readonly object[], room: number, words: Words, absent: Words = {}): string[] {
+/** `each` of the rows, as often as somebody goes through them. */
+export function made<T>(rows: Iterable<T>, each: (row: T) => object): Iterable<object> {
+  return {
+    *[Symbol.iterator]() {
+      for (const row of rows) yield each(row)
+    }
+  }
+}
+
+function* jsonArray(
+  before: string,
+  items: Iterable<object>,
+  behind: string
+): Generator<string, void, void> {
+  let between = before
+  for (const item of items) {
+    yield `${between}${visible(JSON.stringify(item))}`
+    between = ','
+  }
+  yield `${between === before ? before : ''}${behind}\n`
+}
+
+/** Lines. `room` is 0 if the terminal does not know its width. */
+function* table(
+  items: Iterable<object>,
+  room: number,
+  words: Words,
+  absent: Words = {}
+): Generator<string, void, void> {
   const cell = (value: unknown, name: string): string =>
     visible(
       Array.isArray(value)
@@ -299,14 +345,17 @@ function table(items: readonly object[], room: number, words: Words, absent: Wor
         : String(value ?? absent[name] ?? '-')
     )
   // Columns in the order of the fullest row.
-  const fields = items.map(item => Object.keys(item)).sort((a, b) => b.length - a.length)
-  const names = [...new Set(fields.flat())]
+  const kinds = new Map<string, readonly string[]>()
+  for (const item of items) {
+    const fields = Object.keys(item)
+    kinds.set(fields.join(), fields)
+  }
+  const names = [...new Set([...kinds.values()].sort((a, b) => b.length - a.length).flat())]
   const header = names.map(name => (words[name] ?? name).toUpperCase())
-  const cells = items.map(item => names.map(name => cell((item as Row)[name], name)))
-  const rows = [header, ...cells]
-  const wanted = header.map((_, i) =>
-    rows.reduce((most, row) => Math.max(most, widthOf(row[i]!)), 0)
-  )
+  const wanted = header.map(widthOf)
+  for (const item of items)
+    for (const [i, name] of names.entries())
+      wanted[i] = Math.max(wanted[i]!, widthOf(cell((item as Row)[name], name)))
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))
   const line = (row: readonly string[]): string =>
     row
@@ -316,7 +365,8 @@ function table(items: readonly object[], room: number, words: Words, absent: Wor
       })
       .join(GAP)
       .trimEnd()
-  return rows.map(line)
+  yield `${line(header)}\n`
+  for (const item of items) yield `${line(names.map(name => cell((item as Row)[name], name)))}\n`
 }
 
 const CLUSTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
@@ -370,6 +420,7 @@ export function folded(text: string): string {
 
 /** Escapes what is not seen (control and format characters), as JSON does. */
 export function visible(line: string): string {
+  if (ASCII.test(line)) return line
   return line.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, character =>
     character
       .split('')

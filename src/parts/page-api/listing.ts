@@ -23,6 +23,8 @@ export interface Listing {
   readonly tag: string
 }
 
+/** Of `exposedTo`: all names of all entries would be more than a process can hold. */
+const MAX_NAMED = 5
 /** Shown as set, no more. */
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
 /** Pages made before other requests are served. */
@@ -101,7 +103,10 @@ function knownBeside(
   const users = exposure.of(id, byEntry)
   return {
     exposed: users.length || undefined,
-    exposedTo: users.length === 0 ? undefined : users.map(user => knownUser(state, user)),
+    exposedTo:
+      users.length === 0
+        ? undefined
+        : users.slice(0, MAX_NAMED).map(user => knownUser(state, user)),
     // Without tokens nobody is named, and everybody may know everything.
     unrecordedBefore:
       state.knowledge.recording === 'begun' ? unrecordedBefore(state, id, byEntry) : undefined

@@ -6,6 +6,7 @@ import type { How, Knower } from '../../../knowledge/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../rights/rights.ts'
 import { OperatorError, type Command, type Context } from '../../commands/command.ts'
+import { made } from '../../commands/terminal.ts'
 import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 import { othersMayKnow, userName } from './who-knows.ts'
 
@@ -74,22 +75,29 @@ function knowersNamed({ users, knowledge }: State, word: string): readonly Knowe
   return named.length > 0 ? named : undefined
 }
 
-function rowsOf(
+/** One after the other: there may be more of them than memory. `who`: undefined for everybody. */
+function* rowsOf(
   state: State,
-  id: number,
+  ids: Iterable<number>,
+  who: readonly Knower[] | undefined,
   since: Since | undefined
-): readonly (Row & { readonly knower: Knower })[] {
-  const { sistema, usuario, status } = state.entries.get(id)!
-  return [...knowersOf(state, id, false)].map(([knower, how]) => ({
-    id,
-    sistema,
-    usuario,
-    status: status === 1 ? 'active' : 'deleted',
-    who: nameOf(state, knower),
-    how: since !== undefined && since.setBy === knower ? 'set' : how,
-    knower,
-    ...(since !== undefined && { since: since.times.get(knower) ?? null })
-  }))
+): Generator<Row, void, void> {
+  const names = new Map(state.knowledge.knowers().map(knower => [knower, nameOf(state, knower)]))
+  for (const id of ids) {
+    const found = knowersOf(state, id, false, who ?? [...names.keys()])
+    if (found.length === 0) continue
+    const { sistema, usuario, status } = state.entries.get(id)!
+    for (const [knower, how] of found)
+      yield {
+        id,
+        sistema,
+        usuario,
+        status: status === 1 ? 'active' : 'deleted',
+        who: names.get(knower)!,
+        how: since !== undefined && since.setBy === knower ? 'set' : how,
+        ...(since !== undefined && { since: since.times.get(knower) ?? null })
+      }
+  }
 }
 
 async function entryOf(context: Context): Promise<number | undefined> {
@@ -114,10 +122,9 @@ async function audit(context: Context): Promise<number> {
   } = context
   const entry = await entryOf(context)
   const since = entry === undefined ? undefined : new Since(entry)
-  const { state } = await store.read(await store.status(), (record, before) =>
-    since?.take(record, before)
-  )
-  await store.close()
+  const status = await store.status()
+  await store.close() // its state goes before another one is made
+  const { state } = await store.read(status, (record, before) => since?.take(record, before))
   since?.settle(state)
   const { entries } = state
   const who = word === undefined || /^\d+$/.test(word) ? undefined : knowersNamed(state, word)
@@ -130,16 +137,22 @@ async function audit(context: Context): Promise<number> {
     )
   }
   const ids =
-    who === undefined && entry !== undefined ? [entry] : [...entries.entries()].map(({ id }) => id)
-  const rows = ids
-    .flatMap(id => rowsOf(state, id, who === undefined ? since : undefined))
-    .filter(({ knower }) => who === undefined || who.includes(knower))
-    .map(({ knower, ...row }) => row)
+    who === undefined && entry !== undefined
+      ? [entry]
+      : entries.changedSince(0).filter(id => entries.has(id))
+  const rows = {
+    [Symbol.iterator]: () => rowsOf(state, ids, who, who === undefined ? since : undefined)
+  }
   const unrecordedBefore = unrecordedOf(state, ids)
-  if (flags['json'] === true) terminal.show({ knows: rows, unrecordedBefore }, [])
+  if (flags['json'] === true)
+    terminal.listJson(
+      '{"knows":[',
+      rows,
+      `],"unrecordedBefore":${JSON.stringify(unrecordedBefore)}}`
+    )
   else
     terminal.list(
-      rows.map(row => (row.since === null ? { ...row, since: 'not known' } : row)),
+      made(rows, row => (row.since === null ? { ...row, since: 'not known' } : row)),
       'nobody',
       FIELD_WORDS
     )

@@ -15,16 +15,17 @@ import type { State } from '../../../store/state.ts'
 import { changesIn } from '../../../entries/entry-events.ts'
 import { operatorIn } from '../../../knowledge/knowledge-events.ts'
 import { UsageError, type Command, type Context, type Option } from '../../commands/command.ts'
+import { made } from '../../commands/terminal.ts'
 import { UNCHANGED, type Changed, type Listed, type Named } from '../../commands/operation.ts'
 import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'
 import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-fields.ts'
-import { knewIt, othersMayKnow, someOf, userName } from './who-knows.ts'
+import { searchedRows } from './searched-rows.ts'
+import { knewIt, othersMayKnow, someOf } from './who-knows.ts'
 
 /** Stands for a hidden password. */
 export const HIDDEN = '********'
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
-const OPTIONAL_SECRETS = SECRET_FIELDS.filter(field => !FIELDS[field].isRequired)
 /** For `--field`; made of a secret, and no field. */
 const CODE = 'code'
 const WORDS = [...Object.values(FIELD_WORDS), CODE]
@@ -85,43 +86,41 @@ async function list(context: Context): Promise<number> {
   const kept = flags['deleted'] === true ? 'deleted' : 'active'
   // What a deleted entry's password opens may still be there.
   const among = isExposed > isReused ? 'all' : kept
-  const asked = { text, among, oldDays, isReused, isExposed } as const
-  const { found, users } = await store.ask('findEntries', asked)
+  const { rows, order, lists, secrets, unrecorded } = await searchedRows(context, {
+    text,
+    among,
+    oldDays,
+    isReused,
+    isExposed
+  })
   await store.close()
-  const names = new Map(users.map(one => [one.user.id, userName(one)]))
-  const named = found.map(({ exposedTo, ...one }) => ({
-    ...one,
-    ...(exposedTo && {
-      exposed: exposedTo.length,
-      exposedTo: exposedTo.map(id => names.get(id)!)
-    })
-  }))
-  const listed = isExposed === 1 ? named.filter(one => one.exposed! > 0) : named
-  const secrets = OPTIONAL_SECRETS.filter(field => listed.some(one => one[field] !== undefined))
-  const shown = listed.map(({ exposed: _, unrecordedBefore: __, ...one }) => ({
-    ...one,
-    ...(one.exposedTo && { exposedTo: someOf(one.exposedTo) }),
-    ...(one.changed === null && { changed: 'not known' }),
-    ...Object.fromEntries(
-      secrets.map(field => [field, one[field] === undefined ? undefined : 'yes'])
-    )
-  }))
+  const isJson = flags['json'] === true
+  const shownOf = (row: number): object => {
+    const { exposedTo, unrecordedBefore, ...one } = JSON.parse(rows.at(row)) as Listed
+    const known = exposedTo === undefined ? undefined : lists[exposedTo]!
+    if (isJson)
+      return {
+        ...one,
+        ...(unrecordedBefore !== undefined && { unrecordedBefore }),
+        ...(known && { exposed: known.length, exposedTo: known })
+      }
+    return {
+      ...one,
+      ...(known && { exposedTo: someOf(known) }),
+      ...(one.changed === null && { changed: 'not known' }),
+      ...Object.fromEntries(
+        [...secrets].map(field => [field, one[field] === undefined ? undefined : 'yes'])
+      )
+    }
+  }
   const such =
     text === undefined && oldDays === undefined && isReused + isExposed === 0 ? '' : ' like that'
   const words = { ...FIELD_WORDS, sameAs: 'same as', exposedTo: 'known by' }
   const kind = among === 'all' ? '' : `${among} `
-  terminal.list(flags['json'] === true ? named : shown, `no ${kind}entries${such}`, words)
-  return isExposed === 1 ? warnOthers(context, found) : 0
-}
-
-/** Gives the exit code: 0 says that the list lacks nobody. */
-function warnOthers({ terminal }: Context, found: readonly Listed[]): number {
-  const unrecorded: { [before: string]: number[] } = {}
-  for (const { id, unrecordedBefore: before } of found)
-    if (before !== undefined) (unrecorded[before] ??= []).push(id)
+  terminal.list(made(order, shownOf), `no ${kind}entries${such}`, words)
   const others = othersMayKnow(unrecorded)
   for (const line of others) terminal.warn(line)
-  return others.length === 0 ? 0 : 1
+  return others.length === 0 ? 0 : 1 // 0 says that the list lacks nobody
 }
 
 async function get(context: Context): Promise<void> {

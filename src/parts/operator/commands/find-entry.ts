@@ -2,7 +2,7 @@
 import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../commands/command.ts'
 import { folded } from '../../commands/terminal.ts'
-import type { Among, Listed, Result } from '../../commands/operation.ts'
+import type { Among, Found, Listed, Result, Searched } from '../../commands/operation.ts'
 
 /** Names at a terminal; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } = Object.fromEntries(
@@ -22,6 +22,18 @@ export async function entriesOf(
     from = page.next
   }
   return all
+}
+
+/** Without secrets, with the slice that has them. */
+export async function* foundEntries(
+  { store }: Pick<Context, 'store'>,
+  searched: Omit<Searched, 'from'>
+): AsyncGenerator<readonly [entry: Listed, slice: Found], void, void> {
+  for (let from: number | undefined = 1; from !== undefined;) {
+    const slice: Found = await store.ask('findEntries', { from, ...searched })
+    for (const entry of slice.found) yield [entry, slice]
+    from = slice.next
+  }
 }
 
 /** Whether the command only shows the entry: then a person may type a part of a name. */
@@ -53,10 +65,14 @@ export async function findId(context: Context, among: Among, use: Use): Promise<
   }
   const text = system ?? word ?? ''
   if (text === '') throw new UsageError(MISSING)
-  const holding = (await store.ask('findEntries', { text, among })).found.filter(
-    ({ usuario = '' }) => user === undefined || folded(usuario) === folded(user)
-  )
-  const named = holding.filter(({ sistema = '' }) => folded(sistema) === folded(text))
+  const holding: Listed[] = []
+  const named: Listed[] = []
+  for await (const [entry] of foundEntries({ store }, { text, among })) {
+    const { sistema = '', usuario = '' } = entry
+    if (user !== undefined && folded(usuario) !== folded(user)) continue
+    if (folded(sistema) === folded(text)) named.push(entry)
+    else if (named.length === 0 && use === 'shows' && terminal.isPerson) holding.push(entry)
+  }
   const byPart = named.length === 0 && use === 'shows' && terminal.isPerson
   const [one, ...others] = byPart ? holding : named
   const kind = among === 'all' ? '' : `${among} `

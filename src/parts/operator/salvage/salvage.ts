@@ -189,7 +189,7 @@ function report(
   const {
     losses,
     unplaced,
-    state: { entries, tokens },
+    state: { entries, tokens, knowledge },
     lines,
     opened,
     until,
@@ -274,7 +274,7 @@ function report(
       `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`
     ),
     `journal  ${target}: ${records} records, head ${head}`,
-    ENTERED_AGAIN
+    ...when(knowledge.recording, ENTERED_AGAIN)
   ])
   const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0
   return isLost ? EXIT.lost : EXIT.done

@@ -1,47 +1,74 @@
-/** Which passwords somebody knows who may not be told them, and which others may know. */
+/**
+ * Which passwords somebody knows who may not be told them, and which others may know. Others are
+ * served between two slices.
+ */
 import type { Entry } from '../../../entries/entry.ts'
-import { Exposure, knownUser, unrecordedOf, type KnownUser } from '../../../knowledge/exposure.ts'
+import {
+  Exposure,
+  knownUser,
+  unrecordedIn,
+  unrecordedOf,
+  type KnownUser,
+  type Unrecorded
+} from '../../../knowledge/exposure.ts'
 import type { NeededByOperation } from '../../../rights/rights.ts'
 import type { State } from '../../../store/state.ts'
-import type { Store } from '../../../store/store.ts'
-import type { Knows, Listed } from '../../commands/operation.ts'
+import { breath } from '../../commands/signals.ts'
+import type { Found, Knows, Listed } from '../../commands/operation.ts'
 
-export function knownBy({ state }: Store, email: string): Knows {
+/** Entries looked at before others are served. */
+export const SLICE_ENTRIES = 1_000
+
+export async function knownBy(state: State, user: number): Promise<Knows> {
   const { entries, knowledge } = state
-  const user = state.userOf(email)
-  const ids = entries.changedSince(0).filter(id => entries.has(id))
-  const known =
-    user === undefined ? [] : ids.filter(id => knowledge.how(user.id, id, false) !== undefined)
-  return { knows: known.length, unrecordedBefore: unrecordedOf(state, ids) }
+  let knows = 0
+  const unrecordedBefore: Record<string, number[]> = {}
+  for (let first = 1; first <= entries.size; first += SLICE_ENTRIES) {
+    const ids = Array.from({ length: SLICE_ENTRIES }, (_, n) => first + n).filter(id =>
+      entries.has(id)
+    )
+    knows += ids.filter(id => knowledge.how(user, id, false) !== undefined).length
+    const unrecorded: Unrecorded = unrecordedOf(state, ids)
+    for (const [before, of] of Object.entries(unrecorded))
+      (unrecordedBefore[before] ??= []).push(...of)
+    await breath()
+  }
+  return { knows, unrecordedBefore }
 }
 
-interface ExposedEntries {
+interface ExposedEntries extends Pick<Found, 'lists' | 'users'> {
   /** Undefined if there is nobody. */
   of(entry: Entry): Partial<Listed> | undefined
-  /** All who were found. */
-  readonly users: ReadonlySet<number>
 }
 
 export function exposedEntries(state: State, abilities: NeededByOperation): ExposedEntries {
   const exposure = new Exposure(state, abilities)
-  const users = new Set<number>()
+  const users = new Map<number, KnownUser>()
   // Most entries are known to the same few: each list of them is there once.
-  const lists = new Map<string, readonly number[]>()
+  const lists = new Map<string, { readonly at: number; readonly ids: readonly number[] }>()
   const of: ExposedEntries['of'] = ({ id, status }) => {
     const ids = exposure.of(id, false)
-    const before = beforeOf(state, id)
+    const before = unrecordedIn(state, id)
     if (ids.length === 0 && before === undefined) return undefined
-    for (const user of ids) users.add(user)
+    for (const user of ids) if (!users.has(user)) users.set(user, knownUser(state, user))
     const key = ids.join()
-    const list = lists.get(key) ?? ids
+    const list = lists.get(key) ?? { at: lists.size, ids }
     lists.set(key, list)
     return {
-      exposedTo: list,
+      exposedTo: list.at,
       status: status === 1 ? 'active' : 'deleted',
       ...(before !== undefined && { unrecordedBefore: before })
     }
   }
-  return { of, users }
+  return {
+    of,
+    get lists() {
+      return [...lists.values()].map(({ ids }) => ids)
+    },
+    get users() {
+      return [...users.values()]
+    }
+  }
 }
 
 export function exposedIn(
@@ -50,11 +77,6 @@ export function exposedIn(
   id: number
 ): { readonly exposedTo: readonly KnownUser[]; readonly unrecordedBefore?: string } {
   const exposedTo = new Exposure(state, abilities).of(id, false).map(user => knownUser(state, user))
-  const before = beforeOf(state, id)
+  const before = unrecordedIn(state, id)
   return { exposedTo, ...(before !== undefined && { unrecordedBefore: before }) }
-}
-
-/** A key of `Unrecorded`. */
-function beforeOf(state: State, id: number): string | undefined {
-  return Object.keys(unrecordedOf(state, [id]))[0]
 }

@@ -19,6 +19,7 @@ import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
 import { exitCodeOf } from '../../commands/exit-codes.ts'
 import { Lines, type OperationName } from '../../commands/operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
+import { assertHeapRoom } from './heap-room.ts'
 import { ofJournal } from './no-room.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
 
@@ -103,6 +104,7 @@ async function answerOf(
     return said(413, `a request takes at most ${MAX_LOCAL_BODY_BYTES} bytes`)
   const call = callOf(operated, String(request.headers[OPERATOR_FIELD] ?? ''))
   try {
+    assertHeapRoom(operated.store.state, content.length)
     const body = JSON.parse(content.toString()) as Given
     return { status: 200, value: await runOperation(call, name as OperationName, body) }
   } catch (error) {

@@ -29,8 +29,6 @@ import {
   type Entry
 } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../../entries/entry-shapes.ts'
-import { knownUser } from '../../../knowledge/exposure.ts'
-import type { State } from '../../../store/state.ts'
 import type { Store } from '../../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../../accounts/totp.ts'
 import { number, optional, rule, text, texts, type Rule } from '../../../rights/validate.ts'
@@ -58,7 +56,8 @@ import {
   purgeEntry,
   type OperatorCommits
 } from './operator-changes.ts'
-import { exposedEntries, exposedIn, knownBy } from './exposed-entries.ts'
+import { exposedEntries, exposedIn, knownBy, SLICE_ENTRIES } from './exposed-entries.ts'
+import { leastIds } from './least-ids.ts'
 import { confirmRescue, rescuedKeys, rescuedLines, type Rescue } from '../rewriting/rescue.ts'
 import { rotateKey } from '../rewriting/rotate-key.ts'
 
@@ -93,7 +92,7 @@ const among: Rule<Among> = rule(
   'be a kind of entries'
 )
 const command: Rule<string | undefined> = optional(text)
-const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
+const rows: Rule<ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 36_500
 const PAGE_CHARACTERS = 1024 * 1024
@@ -156,18 +155,21 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   changeUser: {
     shape: CHANGE_SHAPE,
     run: async (call, { email, name, abilities, groups }) => {
-      const knows = knownBy(call.store, email)
+      const { state } = call.store
+      const user = assertFound(state.userOf(email), NO_USER).id
       const changed = await withNewGroups(call, groups, async () =>
         done(call, await call.accounts.changeUser(email, name, abilities, groups), NO_USER)
       )
-      return { ...changed, ...knows }
+      return { ...changed, ...(await knownBy(state, user)) }
     }
   },
   removeUser: {
     shape: ADDRESS_SHAPE,
     run: async (call, { email }) => {
-      const knows = knownBy(call.store, email) // before: nobody has the address afterwards
-      return { ...done(call, await call.accounts.removeUser(email), NO_USER), ...knows }
+      const { state } = call.store
+      const user = assertFound(state.userOf(email), NO_USER).id // nobody has the address afterwards
+      const removed = done(call, await call.accounts.removeUser(email), NO_USER)
+      return { ...removed, ...(await knownBy(state, user)) }
     }
   },
   giveFactor: {
@@ -199,6 +201,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
 
   findEntries: {
     shape: {
+      from: id,
       text: optional(text),
       among,
       oldDays: optional(number(0, MAX_DAYS)),
@@ -207,7 +210,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     },
     run: (
       { store: { state }, abilities },
-      { text = '', among, oldDays, isReused = 0, isExposed = 0 }
+      { from, text = '', among, oldDays, isReused = 0, isExposed = 0 }
     ): Found => {
       const { entries } = state
       const { numbers } = state.knowledge
@@ -215,26 +218,29 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       const wanted = folded(text)
       const isOld = (changedMs: number = -Infinity): boolean =>
         oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
-      const least = isReused === 1 ? leastIds(state) : undefined
+      const leastId = isReused === 1 ? leastIds(state) : undefined
       const found: Listed[] = []
-      for (const entry of entries.entries()) {
+      const behind = from + SLICE_ENTRIES
+      for (let id = from; id < behind && id <= entries.size; id++) {
+        const entry = entries.get(id)
+        if (entry === undefined) continue
         const holds = OPEN_FIELDS.some(field => folded(entry[field] ?? '').includes(wanted))
         const changedMs = entries.changedMs(entry.id)
         if (!holds || !isAmong(entry, among) || !isOld(changedMs)) continue
         const number = numbers.of(entry.id)
-        const reused = least && numbers.active(number) - 1
+        const reused = leastId && numbers.active(number) - 1
         const exposed = exposure?.of(entry)
         if (reused === 0 || (exposure !== undefined && exposed === undefined)) continue
         const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
         found.push({
           ...withoutSecrets(entry),
           ...(oldDays !== undefined && { changed }),
-          ...(reused && { reused, sameAs: least!.get(number)! }),
+          ...(reused && { reused, sameAs: leastId!.get(number)! }),
           ...(exposed && { ...exposed, ...optionalSecrets(entry) })
         })
       }
-      if (isReused === 1) found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id)
-      return { found, users: [...(exposure?.users ?? [])].map(id => knownUser(state, id)) }
+      const { lists = [], users = [] } = exposure ?? {}
+      return { found, lists, users, ...(behind <= entries.size && { next: behind }) }
     }
   },
   getEntry: {
@@ -378,14 +384,6 @@ function withoutSecrets(entry: Entry): Listed {
       ([name]) => name !== 'status' && !SECRET_FIELDS.some(secret => secret === name)
     )
   ) as unknown as Listed
-}
-
-/** By number of a password, of active entries. */
-function leastIds({ entries, knowledge: { numbers } }: State): ReadonlyMap<number, number> {
-  const found = new Map<number, number>()
-  for (let id = entries.size; id > 0; id--)
-    if (entries.isActive(id) && numbers.active(numbers.of(id)) > 1) found.set(numbers.of(id), id)
-  return found
 }
 
 /** As `true` if they are set: their values stay known if only the password changes. */

@@ -10,6 +10,9 @@ import type { State } from '../../../store/state.ts'
 import type { Command, Commits } from '../../../store/store.ts'
 import { rule, shaped, type Rule } from '../../../rights/validate.ts'
 import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
+import { assertHeapRoom } from './heap-room.ts'
+import { breath } from '../../commands/signals.ts'
+import { SLICE_ENTRIES } from './exposed-entries.ts'
 import type { Call } from './operation-table.ts'
 
 /** `isChanged`: the last command has recorded something. */
@@ -114,16 +117,20 @@ const ROW_SHAPE = { ...CREATE_SHAPE, ...STATUS }
 /** This program's export may have what an entry keeps from former versions. */
 const OWN_ROW_SHAPE = { ...FORMER_SHAPE, ...STATUS }
 
-/** Creates all entries or none, in one record. */
-export function importEntries(
+/** Creates all entries or none, in one record. `given` is empty afterwards. */
+export async function importEntries(
   commits: Commits,
-  given: readonly ImportRow[],
+  given: ImportRow[],
   how: { readonly keepsDuplicates: boolean; readonly isTrial: boolean }
-): Promise<Imported> | Imported {
-  const rows = given.map(row => ({
-    isOwn: row.isOwn,
-    entry: rowOf(shaped(row.isOwn ? OWN_ROW_SHAPE : ROW_SHAPE, row))
-  }))
+): Promise<Imported> {
+  assertHeapRoom(commits.state, bytesOf(given))
+  const rows: { readonly isOwn: boolean; readonly entry: EntryRow }[] = []
+  given.reverse()
+  for (let row = given.pop(); row !== undefined; row = given.pop()) {
+    const { isOwn } = row
+    rows.push({ isOwn, entry: rowOf(shaped(isOwn ? OWN_ROW_SHAPE : ROW_SHAPE, row)) })
+    if (rows.length % SLICE_ENTRIES === 0) await breath()
+  }
   if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
   // Alone in its write, so that the state has all that was decided before.
   return commits.commitAlone(() => {
@@ -140,27 +147,51 @@ function planOf(
   rows: readonly { readonly isOwn: boolean; readonly entry: EntryRow }[],
   keepsDuplicates: boolean
 ): { readonly imported: Imported; readonly entries: readonly EntryRow[] } {
-  const { entries, names } = state
-  const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
-  const known = new Set<string>()
-  for (const entry of entries.entries()) known.add(keyOf(entry))
+  const { names } = state
+  const known = knownAmong(state, rows)
+  const passwords = new Set<string>()
+  const shared = new Set<string>()
+  for (const { entry } of rows)
+    (passwords.has(entry.password) ? shared : passwords).add(entry.password)
   const duplicates: number[] = []
   const made: EntryRow[] = []
   const spellings = new GroupNames(names)
   for (const [i, { isOwn, entry: given }] of rows.entries()) {
     const grupo = given.grupo && spellings.spelled(given.grupo)
     spellings.numberOf(grupo)
-    const entry = rowOf({ ...given, grupo })
-    const key = keyOf(entry)
-    const isDuplicate = known.has(key)
+    const entry = grupo === given.grupo ? given : rowOf({ ...given, grupo })
+    const isDuplicate = known.has(keyOf(entry))
     if (isDuplicate) duplicates.push(i)
     // Two equal rows of another program are one entry; of this program's export they are two, that
     // were two before.
-    if (!isOwn) known.add(key)
+    if (!isOwn && shared.has(entry.password)) known.add(keyOf(entry))
     if (!isDuplicate || keepsDuplicates) made.push(entry)
   }
   const groups = groupsOf(state, made)
   return { imported: { duplicates, groups, made: made.length }, entries: made }
+}
+
+/** As JSON, about. */
+function bytesOf(rows: readonly ImportRow[]): number {
+  let bytes = 0
+  for (const row of rows) bytes += JSON.stringify(row).length
+  return bytes
+}
+
+const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
+
+/** Keys of the entries that have a password of one of these rows. */
+function knownAmong(
+  { entries, knowledge: { numbers } }: State,
+  rows: readonly { readonly entry: EntryRow }[]
+): Set<string> {
+  const known = new Set<string>()
+  const wanted = new Set(rows.map(({ entry }) => numbers.ofText(entry.password)))
+  for (let id = 1; id <= entries.size; id++) {
+    const entry = wanted.has(numbers.of(id)) ? entries.get(id) : undefined
+    if (entry !== undefined) known.add(keyOf(entry))
+  }
+  return known
 }
 
 function groupsOf(state: State, made: readonly EntryRow[]): readonly ImportedGroup[] {

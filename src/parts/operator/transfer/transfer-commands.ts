@@ -9,6 +9,8 @@ import { OperatorError, UsageError, type Command, type Context } from '../../com
 import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { breath } from '../../commands/signals.ts'
+import { Texts } from '../../commands/texts.ts'
+import { Column } from '../../../store/column.ts'
 import { readGiven } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
 import { entriesOf } from '../commands/find-entry.ts'
@@ -24,13 +26,22 @@ const NAMED_LINES = 20
 
 /** `skipped` and `notKept` hold line numbers. */
 interface Read {
-  readonly rows: { readonly line: number; readonly row: ImportRow }[]
+  /** As JSON. */
+  readonly rows: Texts
+  readonly lines: Column
+  readonly hasGroups: boolean
   readonly skipped: number[]
   readonly notKept: Map<string, number[]>
 }
 
 function readRows({ rows, unit }: Source): Read {
-  const read: Read = { rows: [], skipped: [], notKept: new Map() }
+  const read = {
+    rows: new Texts(),
+    lines: new Column(),
+    hasGroups: false,
+    skipped: [] as number[],
+    notKept: new Map<string, number[]>()
+  }
   let bytes = 0
   for (const { line, entry, isOwn, dropped } of rows) {
     for (const kind of new Set(dropped)) {
@@ -53,7 +64,9 @@ function readRows({ rows, unit }: Source): Read {
       const most = `more than one import can take (${MAX_IMPORT_BYTES} bytes)`
       throw new OperatorError(`${unit} ${line}: up to here it is ${most}; split the file`)
     }
-    read.rows.push({ line, row: { ...entry, isOwn } })
+    read.lines.set(read.rows.length, line)
+    read.rows.push(JSON.stringify({ ...entry, isOwn }))
+    read.hasGroups ||= entry.grupo !== undefined
   }
   return read
 }
@@ -93,30 +106,30 @@ async function importFile(context: Context): Promise<void> {
       ? await terminal.readInput(MAX_IMPORT_FILE_BYTES)
       : readGiven(resolve(file), MAX_IMPORT_FILE_BYTES)
   const source = readSource(bytes, flags['no-groups'] !== true)
-  const { rows, skipped, notKept } = readRows(source)
+  const { rows, lines, hasGroups, skipped, notKept } = readRows(source)
+  const places = Uint32Array.from({ length: rows.length }, (_, place) => place)
+  const rowAt = (place: number): ImportRow => JSON.parse(rows.at(place)) as ImportRow
   const keeps = flags['keep-duplicates'] === true
   const isTrial = flags['dry-run'] === true
   const ask = (isTrial: boolean): Promise<Imported> =>
     context.store.ask('importEntries', {
-      rows: rows.map(({ row }) => row),
+      rows: Array.from(places, rowAt),
       keepsDuplicates: keeps ? 1 : 0,
       isTrial: isTrial ? 1 : 0
     })
   // Before anything is written, since who has a group in a list sees its entries at once.
-  const hasGroups = rows.some(({ row }) => row.grupo !== undefined)
   if (hasGroups) terminal.say((await ask(true)).groups.map(groupLine))
-  const { duplicates: places, groups, made, first } = await ask(isTrial)
+  const { duplicates, groups, made, first } = await ask(isTrial)
   const { format, unit, never, bin } = source
-  const duplicates = places.map(place => rows[place]!.line)
-  const isLeftOut = new Set(keeps ? [] : places)
-  const tried = !isTrial
-    ? []
-    : rows
-        .filter((_, i) => !isLeftOut.has(i))
-        .map(
-          ({ line, row }) =>
-            `${unit} ${line}: ${row.sistema} ${row.usuario}${row.status === 0 ? ' (deleted)' : ''}`
-        )
+  if (isTrial) {
+    const isLeftOut = new Set(keeps ? [] : duplicates)
+    for (const place of places) {
+      if (isLeftOut.has(place)) continue
+      const { sistema, usuario, status } = rowAt(place)
+      const end = status === 0 ? ' (deleted)' : ''
+      terminal.say([`${unit} ${lines.get(place)}: ${sistema} ${usuario}${end}`])
+    }
+  }
   const result = {
     format,
     noEntry: skipped.length,
@@ -130,10 +143,12 @@ async function importFile(context: Context): Promise<void> {
     first
   }
   terminal.show(result, [
-    ...tried,
     `format       ${format}`,
     `no entry     ${named(skipped, unit)}`,
-    `duplicates   ${named(duplicates, unit)}${keeps ? ', kept' : ''}`,
+    `duplicates   ${named(
+      duplicates.map(place => lines.get(place)),
+      unit
+    )}${keeps ? ', kept' : ''}`,
     ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
     `${isTrial ? 'would make  ' : 'made        '} ${made}${idsFrom(first, made)}`,
     ...(never === undefined

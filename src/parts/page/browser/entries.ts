@@ -185,12 +185,17 @@ export class Entries {
     const terms = plain(query).split(/\s+/)
     const matches = (entry: Listed): boolean =>
       (state === undefined || STATES[state](entry)) &&
-      (person === undefined || entry.exposedTo?.some(({ id }) => id === person) === true) &&
+      (person === undefined || mayMean(entry, person)) &&
       (group === undefined || entry.grupo === group)
     return this.#known
       .filter(({ text, entry }) => matches(entry) && terms.every(term => text.includes(term)))
       .map(({ entry }) => entry)
   }
+}
+
+/** Of many people only the first are named. */
+function mayMean({ exposed = 0, exposedTo = [] }: Listed, person: number): boolean {
+  return exposed > exposedTo.length || exposedTo.some(({ id }) => id === person)
 }
 
 function knownOf(entry: Listed): Known {
