@@ -30,11 +30,11 @@ const DOMAIN = ['store', 'rights', 'entries', 'accounts', 'knowledge', 'api', 'j
  * and a test of the source's own name comes first. The slowest are last: most mutants do not get that far.
  */
 const TESTS: { readonly [path: string]: readonly string[] } = {
-  '': ['api', 'embedding', 'tables', 'closings', 'program/settings', 'program/admin', 'readme', 'program', 'model'],
-  'http/': ['http', 'api', 'json', 'embedding', 'tables', 'closings', 'fuzz/http', 'program/tls', 'program/output',
+  '': ['api', 'embedding', 'tables', 'closing', 'program/settings', 'program/admin', 'readme', 'program', 'model'],
+  'http/': ['http', 'api', 'json', 'embedding', 'tables', 'closing', 'fuzz/http', 'program/tls', 'program/output',
     'program/stop',
     'program/slow-reader', 'program/hostile'],
-  'journal/': ['journal', 'disk', 'store', 'fuzz/journal', 'tables', 'closings', 'program/compact', 'program/disk',
+  'journal/': ['journal', 'disk', 'store', 'fuzz/journal', 'tables', 'closing', 'program/compact', 'program/disk',
     'program/lock',
     'program/restricted', 'program/output', 'program/admin', 'model'],
   'store/': DOMAIN,

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { etcdMissing, startCluster } from '../support/etcd.ts'
 import { seedFromEnv } from '../support/random.ts'
 import { mountMissing } from '../support/system.ts'
-import { live, type How } from './told-lives.ts'
+import { live, type How } from './knowers-lives.ts'
 
 const LIVES_MS = 1000 * Number(process.env['LIVES_S'] ?? 10)
 

@@ -10,7 +10,7 @@ import type { Random } from '../support/random.ts'
 import { freshFolder, type Scope } from '../support/service.ts'
 import { smallDisk } from '../support/system.ts'
 import { Defect } from './state.ts'
-import { exchange, Oracle, personIn, usuarioOf, type Cut, type Exchange, type Row } from './told.ts'
+import { exchange, Oracle, personIn, usuarioOf, type Cut, type Exchange, type Row } from './knowers.ts'
 
 export const GROUPS = ['a', 'b', 'c']
 export const RIGHTS = ['*', 'password:read', 'password:read,password:update', 'password:read,password:history',

@@ -13,10 +13,10 @@ import { seeded, type Random } from '../support/random.ts'
 import { within } from '../support/service.ts'
 import { system } from '../support/system.ts'
 import { Defect } from './state.ts'
-import { exchange, usuarioOf } from './told.ts'
+import { exchange, usuarioOf } from './knowers.ts'
 import {
   anyId, anyone, EMAILS, GROUPS, groupsFlag, Life, OWNER, request, RIGHTS, someGroups, type Kind, type Step
-} from './told-life.ts'
+} from './knowers-life.ts'
 
 const STEPS = 22
 /** Many at once, with a command beside them, and perhaps a kill. */
