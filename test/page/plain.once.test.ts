@@ -59,7 +59,7 @@ test('a filter leaves what is reused, exposed, to somebody, old, of a group; wit
   const one = (id: number, more: object = {}): Parameters<Entries['put']>[0] =>
     ({ id, sistema: `s${id}`, usuario: '', url: '', grupo: '', hasNotes: false, hasCode: false,
       changed: new Date().toISOString(), ...more })
-  entries.load({ entries: [one(1, { reused: 1 }), one(2, { reused: 1, grupo: 'a' }), one(3, { exposed: 2,
+  entries.load({ entries: [one(1, { reused: 1 }), one(2, { reused: 1, grupo: 'a' }), one(3, { exposed: 1,
     exposedTo: [{ id: 7, email: 'eva@example.org' }] }),
     one(4, { changed: new Date(Date.now() - 366 * 86_400_000).toISOString() }), one(5, { grupo: 'b' }),
     one(6, { changed: undefined })] })
@@ -71,6 +71,8 @@ test('a filter leaves what is reused, exposed, to somebody, old, of a group; wit
   assert.deepEqual(ids({ state: 'exposed' }), [3])
   assert.deepEqual(ids({ state: 'exposed', person: 7 }), [3])
   assert.deepEqual(ids({ state: 'exposed', person: 8 }), [])
+  entries.put(one(3, { exposed: 2, exposedTo: [{ id: 7, email: 'eva@example.org' }] }))
+  assert.deepEqual(ids({ state: 'exposed', person: 8 }), [3], 'who may be one of those that are not named')
   assert.deepEqual(ids({ state: 'old' }), [4], 'one whose age is not known is not called old')
   assert.deepEqual(ids({ group: 'a' }), [2])
   assert.deepEqual(ids({ group: '' }), [1, 3, 4, 6])

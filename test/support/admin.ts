@@ -82,7 +82,10 @@ export async function refused(folder: string, words: string, code: number, line:
   input?: string): Promise<void> {
   const left = await admin(folder, words, input)
   assert.deepEqual([left.code, left.out], [code, ''], `${words}: ${left.error}`)
-  const error = left.error.replace(NAMED_JOURNAL, '')
+  const said = left.error.replace(NAMED_JOURNAL, '')
+  const json = said.startsWith('{') ? JSON.parse(said) : undefined
+  if (json !== undefined) assert.deepEqual(json, { error: json.error, exitCode: code })
+  const error = json === undefined ? said : `error: ${json.error}\n`
   assert.match(error, /^error: [^\n]+\n$/)
   assert.match(error, line)
 }
