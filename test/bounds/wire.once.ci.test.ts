@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { certificateFiles } from '../support/certificate.ts'
@@ -248,67 +248,65 @@ async function answered(socket: Socket, request: Buffer): Promise<void> {
   assert.match(bytes.toString('latin1'), /^HTTP\/1\.1 200 /)
 }
 
-describe('on three ways at once, each to a process of its own', { concurrency: OVER.length }, () => {
-  for (const over of OVER) {
-    test(`${over}: what a client can make large is bounded, and others are served meanwhile`, async t => {
-      // What leaves nothing behind shares a service.
-      const filled = await fill(t)
-      const shared = await serve(t, over, filled)
-      const alike = [...SHAPES, ...await routes(t, over)]
-      for (const row of [...ROWS, ...alike]) {
-        const { way, mostMiB, connections, clients = 1, sends, isRead = false, isAtOnce = false, not } = row
-        if (not === over || !ONLY.test(way)) continue
-        await t.test(way, async t => {
-          const { program, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over, filled)
-          const before = memoryMiB(program.pid)
-          let slowestMs = 0
-          let isDone = false
-          const others = (async () => {
-            const other = await connect()
-            while (!isDone && isAlive()) {
-              const beforeMs = workedMs(program.pid)
-              await answered(other, message('GET', '/healthz'))
-              if (isAlive()) slowestMs = Math.max(slowestMs, workedMs(program.pid) - beforeMs)
-              await new Promise(resolve => setTimeout(resolve, 20))
-            }
-          })()
-          others.catch(() => {}) // it is awaited below
-          let most = before
-          const look = (): void => {
-            // It may have ended a moment ago, which is asserted below.
-            try { most = Math.max(most, memoryMiB(program.pid)) } catch {}
+for (const over of OVER) {
+  test(`${over}: what a client can make large is bounded, and others are served meanwhile`, async t => {
+    // What leaves nothing behind shares a service.
+    const filled = await fill(t)
+    const shared = await serve(t, over, filled)
+    const alike = [...SHAPES, ...await routes(t, over)]
+    for (const row of [...ROWS, ...alike]) {
+      const { way, mostMiB, connections, clients = 1, sends, isRead = false, isAtOnce = false, not } = row
+      if (not === over || !ONLY.test(way)) continue
+      await t.test(way, async t => {
+        const { program, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over, filled)
+        const before = memoryMiB(program.pid)
+        let slowestMs = 0
+        let isDone = false
+        const others = (async () => {
+          const other = await connect()
+          while (!isDone && isAlive()) {
+            const beforeMs = workedMs(program.pid)
+            await answered(other, message('GET', '/healthz'))
+            if (isAlive()) slowestMs = Math.max(slowestMs, workedMs(program.pid) - beforeMs)
+            await new Promise(resolve => setTimeout(resolve, 20))
           }
-          const sockets: Socket[] = []
-          while (sockets.length < connections && isAlive()) {
-            const batch = await Promise.all(Array.from(
-              { length: Math.min(100, connections - sockets.length) }, (_, i) => connect(1 + i % clients)))
-            if (isAtOnce) program.child.kill('SIGSTOP')
-            for (const socket of batch) {
-              if (isRead) socket.resume()
-              else socket.pause()
-              for (const bytes of sends) socket.write(bytes)
-            }
-            sockets.push(...batch)
-            if (isAtOnce) {
-              await new Promise(resolve => setTimeout(resolve, 500))
-              program.child.kill('SIGCONT')
-            }
-            look()
+        })()
+        others.catch(() => {}) // it is awaited below
+        let most = before
+        const look = (): void => {
+          // It may have ended a moment ago, which is asserted below.
+          try { most = Math.max(most, memoryMiB(program.pid)) } catch {}
+        }
+        const sockets: Socket[] = []
+        while (sockets.length < connections && isAlive()) {
+          const batch = await Promise.all(Array.from(
+            { length: Math.min(100, connections - sockets.length) }, (_, i) => connect(1 + i % clients)))
+          if (isAtOnce) program.child.kill('SIGSTOP')
+          for (const socket of batch) {
+            if (isRead) socket.resume()
+            else socket.pause()
+            for (const bytes of sends) socket.write(bytes)
           }
-          for (let n = 0; n < 20 && isAlive(); n++) {
-            await new Promise(resolve => setTimeout(resolve, 50))
-            look()
+          sockets.push(...batch)
+          if (isAtOnce) {
+            await new Promise(resolve => setTimeout(resolve, 500))
+            program.child.kill('SIGCONT')
           }
-          isDone = true
-          for (const socket of sockets) socket.destroy()
-          const added = (most - before).toFixed()
-          t.diagnostic(`${over}, ${way}: ${added} MiB more, others waited for ${slowestMs} ms of work at most`)
-          assert.ok(isAlive(), `the process has ended, with ${added} MiB more: ${program.stderr}`)
-          await others
-          assert.ok(most - before < mostMiB, `${added} MiB more`)
-          assert.ok(slowestMs < SERVED_MS, `another client waited for ${slowestMs} ms of work`)
-        })
-      }
-    })
-  }
-})
+          look()
+        }
+        for (let n = 0; n < 20 && isAlive(); n++) {
+          await new Promise(resolve => setTimeout(resolve, 50))
+          look()
+        }
+        isDone = true
+        for (const socket of sockets) socket.destroy()
+        const added = (most - before).toFixed()
+        t.diagnostic(`${over}, ${way}: ${added} MiB more, others waited for ${slowestMs} ms of work at most`)
+        assert.ok(isAlive(), `the process has ended, with ${added} MiB more: ${program.stderr}`)
+        await others
+        assert.ok(most - before < mostMiB, `${added} MiB more`)
+        assert.ok(slowestMs < SERVED_MS, `another client waited for ${slowestMs} ms of work`)
+      })
+    }
+  })
+}
