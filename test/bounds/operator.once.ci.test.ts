@@ -84,7 +84,7 @@ const ROWS: readonly Row[] = [
   { words: 'audit', code: 1 },
   { words: 'audit --json', code: 1, lines: 1 },
   { words: 'user list' },
-  { words: 'token list', lines: 0 },
+  { words: 'token list' },
   { words: 'user edit USER --abilities password:create', lines: 3 },
   { words: 'user remove USER', lines: 3 },
   { words: 'export --output - --format jsonl --yes', lines: ENTRIES },
