@@ -82,7 +82,7 @@ inBrowser('dialogs have names, keep the focus, give it back, and say what is wro
   const { browser } = await openService(t)
   await browser.click('#create')
   const dialog = await browser.find('#editor')
-  assert.deepEqual([await dialog.role(), await dialog.name()], ['dialog', 'Nueva'])
+  assert.deepEqual([await dialog.role(), await dialog.name()], ['dialog', 'Nueva contraseña'])
   await browser.click('#generate')
   for (let i = 0; i < 24; i++) {
     await browser.press(KEYS.tab)

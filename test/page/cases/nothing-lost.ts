@@ -198,7 +198,7 @@ inBrowser('a logout that is refused is not tried again', CHROMIUM, async t => {
     window.fetch = async (url, init) => String(url).includes('logout')
       ? (window.isKept = init.keepalive, asked++, refused()) : real(url, init)`)
   await browser.run("document.getElementById('help').click()")
-  assert.match(await textOf(browser, '#more'), /Si el servicio no lo confirma, sigue allí hasta que caduque/)
+  assert.match(await textOf(browser, '#more'), /Sin conexión, la sesión sigue abierta hasta que caduque/)
   await browser.run("document.getElementById('logout').click()")
   await browser.until("return /sigue allí hasta que caduque/.test(document.getElementById('login-note')?.textContent)")
   assert.deepEqual(await browser.run('return [asked, isKept]'), [1, true], 'once, by a request that outlives the page')

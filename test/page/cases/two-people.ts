@@ -22,9 +22,9 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   assert.equal(service.store.state.entries.get(2)?.usuario, 'eva', 'nothing is overwritten')
   assert.equal(await focus(browser), 'button: Seguir editando')
   const shown = await textOf(browser, '#conflict')
-  assert.match(shown, /Otra persona ha guardado antes[^]*ha cambiado desde que la abriste[^]* Editada hoy/)
+  assert.match(shown, /Esta entrada ha cambiado\s[^]*Editada hoy/)
   assert.match(shown, joined(/Lo tuyo\s+mine\s+/,
-    /Lo guardado ahora\s+eva[^]*Cambiado por la otra persona\s+•/))
+    /Lo guardado ahora\s+eva[^]*Cambiado entretanto\s+•/))
   assert.doesNotMatch(shown, /of Eva|v7#Kq/, 'passwords are hidden')
   await browser.click('#conflict dd:last-child .icon')
   await browser.until("return /of Eva/.test(document.getElementById('conflict').textContent)")

@@ -3,7 +3,7 @@ import type { OwnSession } from './answers.ts'
 import { confirm, openDialog, settleFocus, tell } from './dialogs.ts'
 import { icon, make, textButton } from './dom.ts'
 import { Form } from './form.ts'
-import { explained, languageNow, moment, say, when } from './language.ts'
+import { dayOf, explained, hourOf, languageNow, moment, say, when } from './language.ts'
 import { briefName, plainText } from './plain.ts'
 import { typedSecret } from './secrets.ts'
 import { api, rights } from './state.ts'
@@ -120,7 +120,10 @@ function sessions(): HTMLElement {
     if (!current) act.ariaLabel = say(isPage ? 'endSessionOf' : 'endProgramOf', filled)
     const what = make('span', { title: moment(issued) })
     if (isPage) what.append(say('pageSession', filled))
-    else what.append(plainText(name), make('small', {}, say('since', filled)))
+    else {
+      const since = say('since', { day: dayOf(issued), hour: hourOf(issued) })
+      what.append(plainText(name), make('small', {}, since))
+    }
     return make('li', {}, what, act)
   }
   const listsOf = (all: readonly OwnSession[]): readonly HTMLElement[] => {
@@ -160,16 +163,22 @@ function ownPassword(place: HTMLElement, close: () => void): HTMLElement {
   const show = textButton('link', say('change'), () => {
     const shown = formOf(close, () => {
       place.replaceChildren()
-      show.hidden = false
+      draw(false)
       show.focus()
     })
     place.replaceChildren(shown)
-    show.hidden = true
+    draw(true)
+    shown.scrollIntoView({ block: 'end' })
     shown.querySelector<HTMLElement>('#current')!.focus()
   })
   show.id = 'show-own'
   show.ariaLabel = say('changeOwn')
-  return section('own', 'password', place, show)
+  const own = section('own', 'password', place, show)
+  const draw = (isOpen: boolean): void => {
+    show.hidden = isOpen
+    own.querySelector('h3')!.firstChild!.textContent = say(isOpen ? 'changeOwn' : 'password')
+  }
+  return own
 }
 
 function formOf(close: () => void, cancel: () => void): HTMLElement {

@@ -77,7 +77,7 @@ export class Bar {
     const isDeleted = screenNow().name === 'deleted'
     const isEmpty = isList && !isDeleted && entries.total === 0
     const mayCreate = isAtList() && !isEmpty && rights.may('createPassword')
-    const mayRestore = isList && rights.may('deletedPasswords')
+    const mayRestore = isList && rights.may('deletedPasswords') && api.user?.groups?.length !== 0
     const made = [
       languageNow(),
       screenNow().name,
@@ -100,7 +100,7 @@ export class Bar {
             item('logout', 'leave', say('logout'), () => void logOut())
           ])
     )
-    this.menu.querySelector('button')!.autofocus = true
+    this.menu.querySelector<HTMLElement>('[aria-pressed=true]')!.autofocus = true
     this.element.className = isList ? 'bar' : 'bar bare'
     this.element.replaceChildren(
       make('h1', {}, icon('mark'), make('span', {}, say('title'))),
@@ -160,6 +160,8 @@ function deletedButton(className: string, isPressed: boolean): HTMLElement {
 interface Choice {
   readonly text: string
   readonly title?: string
+  /** Shown on a phone, which shows no titles. */
+  readonly note?: string
   readonly filter: Filter
 }
 
@@ -200,8 +202,10 @@ export function filterParts(): readonly [chip: HTMLElement, ...tools: HTMLElemen
   menu.ariaLabel = say('filter')
   const names = namesOf(filter)
   button.classList.toggle('on', names.length > 0)
-  const count = say('countShort', { some: number(shown.length), count: number(total) })
-  const name = make('span', {}, `${count} · `, make('b', {}, names.join(' · ')))
+  const some = number(shown.length)
+  const rest = say('countShort', { some, count: number(total) }).slice(some.length)
+  const ofAll = make('span', { className: 'of' }, rest)
+  const name = make('span', {}, some, ofAll, ' · ', make('b', {}, names.join(' · ')))
   chip.replaceChildren(name, icon('close'))
   chip.ariaLabel = `${name.textContent}: ${say('filterOff')}`
   return [chip, button, menu]
@@ -234,7 +238,7 @@ function drawn(): readonly HTMLElement[] {
   const stateOf = (state: State): Choice[] => {
     const ofPeople = state === 'exposed' ? people : []
     return [
-      { text: say(`filter_${state}`), title: say(`about_${state}`), filter: { group, state } },
+      { text: say(`filter_${state}`), note: say(`about_${state}`), filter: { group, state } },
       ...ofPeople.map(({ id, name, email }) => ({
         text: plainText(name || email),
         title: plainText(email),
@@ -267,7 +271,7 @@ function section(name: 'state' | 'grupo', choices: readonly Choice[]): HTMLEleme
   return element
 }
 
-function itemOf({ text, title = '', filter }: Choice): HTMLElement {
+function itemOf({ text, note = '', title = note, filter }: Choice): HTMLElement {
   const count = entries.count(filter)
   const isOn = (['state', 'person', 'group'] as const).every(
     name => filter[name] === entries.filter[name]
@@ -283,7 +287,7 @@ function itemOf({ text, title = '', filter }: Choice): HTMLElement {
       onclick: () => page.select(filter)
     },
     icon('check'),
-    make('span', {}, text),
+    make('span', {}, text, ...(note === '' ? [] : [make('small', {}, note)])),
     make('small', {}, number(count))
   )
   item.classList.toggle('none', count === 0)

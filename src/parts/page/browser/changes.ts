@@ -251,9 +251,7 @@ async function askWhich(id: number, versions: Versions): Promise<Version> {
     const sides = sidesOf(name).map(side => line(name, side))
     return sides.length === 0 ? [] : [make('dt', {}, say(name)), ...sides]
   })
-  const text = isGone
-    ? say('conflictGone')
-    : sentences(say('conflictChanged'), await lastChange(id))
+  const text = isGone ? say('conflictGone') : (await lastChange(id)) || say('conflictChanged')
   const choice = (value: Version, className: string, label: TextName): Choice<Version> => ({
     className,
     label: say(label),

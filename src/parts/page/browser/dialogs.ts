@@ -46,7 +46,8 @@ export function startDialogs(focus: () => void): void {
 }
 
 export function openDialog(options: DialogOptions): () => void {
-  const title = make('h2', { id: `${options.id}-title`, dir: 'auto' }, options.title)
+  const title = make('h2', { id: `${options.id}-title`, dir: 'auto', tabIndex: -1 }, options.title)
+  title.autofocus = true
   const close = iconButton('close', say('close'), () => askToClose())
   const top = make(
     'div',

@@ -48,7 +48,8 @@ export function isOpening(event: Event): boolean {
 /** A menu at the right edge of its button. */
 export function placeBelow(menu: HTMLElement, button: HTMLElement): void {
   const { bottom, right } = button.getBoundingClientRect()
-  menu.style.setProperty('--top', `${bottom + 4}px`)
+  // A button that was scrolled out of sight can be pressed, too.
+  menu.style.setProperty('--top', `${Math.max(0, bottom) + 4}px`)
   menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
 }
 

@@ -2,7 +2,7 @@
 import type { EntryFields, Listed, Sent } from './answers.ts'
 import { confirm, openDialog } from './dialogs.ts'
 import { grow, icon, make, textButton } from './dom.ts'
-import { CodeField, PasswordField, storedLine } from './fields.ts'
+import { CodeField, optional, PasswordField, storedLine } from './fields.ts'
 import { Form, type Field, type Outcome } from './form.ts'
 import { say } from './language.ts'
 import { briefName, plainText } from './plain.ts'
@@ -89,7 +89,17 @@ export function openEditor(
   }
   group?.input.dispatchEvent(new Event('input'))
   const field = (name: keyof typeof inputs, isRequired: boolean): Field[] =>
-    inputs[name] === undefined ? [] : [{ name, label: say(name), input: inputs[name], isRequired }]
+    inputs[name] === undefined
+      ? []
+      : [
+          {
+            name,
+            label: say(name),
+            input: inputs[name],
+            isRequired,
+            ...(!isRequired && { aside: optional() })
+          }
+        ]
   const button = make('button', { className: 'main' }, say('save'))
   const session = {}
   const form = new Form(
@@ -184,7 +194,8 @@ export function openEditor(
   })
   const close = openDialog({
     id: 'editor',
-    title: entry === undefined ? say('create') : say('editOf', { name: briefName(entry.sistema) }),
+    title:
+      entry === undefined ? say('createTitle') : say('editOf', { name: briefName(entry.sistema) }),
     content: [form.element],
     foot: [cancel, button],
     mayClose,
@@ -228,7 +239,7 @@ function groupField(entry: Listed | undefined): Field | undefined {
     input,
     missing: 'chooseWho',
     isRequired: groups !== undefined,
-    ...(groups === undefined && { aside: make('span', {}, say('optional')) }),
+    ...(groups === undefined && { aside: optional() }),
     beside: [icon('down')],
     below: [below, all]
   }

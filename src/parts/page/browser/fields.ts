@@ -47,6 +47,10 @@ export function storedLine(
   )
 }
 
+export function optional(): HTMLElement {
+  return make('span', {}, say('optional'))
+}
+
 export class PasswordField {
   readonly field: Field
   readonly #input = make('textarea', {
@@ -352,9 +356,8 @@ export class CodeField {
   #place: Element | null = null
 
   constructor(isSet: boolean) {
-    const back = this.#button('keep-typed', 'keepCode', () => this.putAway())
-    back.hidden = !isSet
-    this.field = { name: 'otp', label: say('oneTimeKey'), input: this.#input, below: [back] }
+    const aside = isSet ? this.#button('keep-typed', 'keepCode', () => this.putAway()) : optional()
+    this.field = { name: 'otp', label: say('oneTimeKey'), input: this.#input, aside }
   }
 
   /** Undefined without a change; empty if it is removed. */

@@ -1,6 +1,6 @@
 /** The help, and the switch of the language. */
 import { openDialog } from './dialogs.ts'
-import { make, recall, remember } from './dom.ts'
+import { icon, make, recall, remember } from './dom.ts'
 import type { Language } from './first.ts'
 import { languageNow, say, setLanguage } from './language.ts'
 import { page, rights } from './state.ts'
@@ -59,18 +59,34 @@ export function languageLink(): HTMLElement {
   return languageButton(languageNow() === 'es' ? 'en' : 'es', 'link language')
 }
 
+function part(className: string, title: TextName, ...content: readonly HTMLElement[]): HTMLElement {
+  return make('section', { className }, make('h3', {}, say(title)), ...content)
+}
+
+function lines(...texts: readonly TextName[]): HTMLElement {
+  return make('ul', { className: 'help' }, ...texts.map(text => make('li', {}, say(text))))
+}
+
+const mark = (className: string, drawing: string, count: string): HTMLElement =>
+  make('span', { className }, icon(drawing), count)
+
+/** As the list shows them. */
+function marks(): HTMLElement {
+  return make(
+    'dl',
+    { className: 'keys' },
+    make('dt', {}, mark('badge exposed', 'known', '2')),
+    make('dd', {}, say('helpExposed')),
+    make('dt', {}, mark('badge reused', 'same', '3')),
+    make('dd', {}, say('helpReused')),
+    make('dt', {}, mark('copyCode', 'code', '')),
+    make('dd', {}, say('helpCodes'))
+  )
+}
+
 export function openHelp(): void {
-  const texts: TextName[] = [
-    'helpOpen',
-    'helpHidden',
-    'helpClipboard',
-    'helpMarks',
-    'helpGroups',
-    'helpCodes',
-    'helpRemoved',
-    'helpIdle'
-  ]
-  if (!rights.isOpen) texts.push('helpSession')
+  const safety: TextName[] = ['helpHidden', 'helpClipboard', 'helpIdle']
+  if (!rights.isOpen) safety.push('helpSession')
   const box = make('input', { type: 'checkbox', id: 'single-keys', checked: usesSingleKeys() })
   box.addEventListener('change', () => remember('keys', box.checked ? 'on' : 'off'))
   const keys = KEYS.flatMap(([keys, text]) => [
@@ -82,11 +98,12 @@ export function openHelp(): void {
     title: say('help'),
     content: [
       ...(rights.isOpen ? [make('p', { className: 'lasting' }, say('open'))] : []),
-      make('ul', { className: 'help' }, ...texts.map(text => make('li', {}, say(text)))),
-      make(
-        'section',
-        { className: 'by-keyboard' },
-        make('h3', {}, say('keysTitle')),
+      lines('helpOpen', 'helpGroups', 'helpRemoved'),
+      part('part-of-help', 'marks', marks()),
+      part('part-of-help', 'safety', lines(...safety)),
+      part(
+        'by-keyboard',
+        'keysTitle',
         make('dl', { className: 'keys' }, ...keys),
         make('label', { className: 'check' }, box, make('span', {}, say('singleKeys')))
       )

@@ -47,6 +47,12 @@ export function nameOfUser(by: string): string {
   return /^#\d+$/.test(by) ? say('removedUser', { id: by }) : plainText(by)
 }
 
+/** The same after "deleted". */
+export function byWhom(by: string | undefined): string {
+  if (by === undefined) return ''
+  return ` · ${/^#\d+$/.test(by) ? say('byRemoved') : plainText(by)}`
+}
+
 export function number(value: number): string {
   return value.toLocaleString(languageNow())
 }
@@ -59,14 +65,22 @@ export function dateOf(time: string): string {
   return new Date(time).toLocaleDateString(languageNow(), { dateStyle: 'long' })
 }
 
+export function hourOf(time: string): string {
+  return new Date(time).toLocaleTimeString(languageNow(), { timeStyle: 'short' })
+}
+
+/** "today", "yesterday", or the date. */
+export function dayOf(time: string): string {
+  const midnight = new Date().setHours(0, 0, 0, 0)
+  const days = Math.round((new Date(time).setHours(0, 0, 0, 0) - midnight) / DAY_MS)
+  if (days < -1 || days > 0) return dateOf(time)
+  return new Intl.RelativeTimeFormat(languageNow(), { numeric: 'auto' }).format(days, 'day')
+}
+
 /** "today 13:52", or the date; with its hour if `isExact`. */
 export function when(time: string, isExact: boolean = false): string {
-  const at = new Date(time)
-  const midnight = new Date().setHours(0, 0, 0, 0)
-  const days = Math.round((new Date(at).setHours(0, 0, 0, 0) - midnight) / DAY_MS)
-  const hour = at.toLocaleTimeString(languageNow(), { timeStyle: 'short' })
-  if (days < -1 || days > 0) return isExact ? `${dateOf(time)} ${hour}` : dateOf(time)
-  return `${new Intl.RelativeTimeFormat(languageNow(), { numeric: 'auto' }).format(days, 'day')} ${hour}`
+  const day = dayOf(time)
+  return isExact || day !== dateOf(time) ? `${day}\u00a0${hourOf(time)}` : day
 }
 
 export function daysSince(time: string | undefined): number {

@@ -4,7 +4,7 @@
  */
 import type { Listed } from './answers.ts'
 import { icon, iconButton, make } from './dom.ts'
-import { age, daysSince, moment, nameOfUser, number, say, sayCount } from './language.ts'
+import { age, byWhom, daysSince, moment, number, say, sayCount } from './language.ts'
 import { hostIn, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
 import { rights } from './state.ts'
 import type { TextName } from './texts-es.ts'
@@ -141,9 +141,9 @@ function badge(act: 'exposed' | 'reused', drawing: string, count: number): reado
 
 function sinceCell({ changed, deleted, deletedBy }: Listed): HTMLElement {
   const time = deleted ?? changed
-  const by = deletedBy === undefined ? [] : [` · ${nameOfUser(deletedBy)}`]
   const title = time === undefined ? '' : moment(time)
-  const since = make('span', { className: 'since', title }, age(time, deleted !== undefined), ...by)
+  const text = age(time, deleted !== undefined) + byWhom(deletedBy)
+  const since = make('span', { className: 'since', title }, text)
   const isOld = deleted === undefined && daysSince(time) > QUIET_DAYS
   return stop(cell(isOld ? 'changed aged' : 'changed', since))
 }
@@ -156,6 +156,7 @@ export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
     const own = iconButton(ICONS[act], say(`${act}Of` satisfies TextName, { name }))
     own.title = say(act)
     own.dataset['act'] = act
+    if (act === 'restore') own.append(make('span', {}, say(act)))
     return cell(`act ${act}`, stop(own))
   }
   const may = (operation: Parameters<typeof rights.may>[0]): boolean =>

@@ -235,12 +235,16 @@ function drawList(isDeleted: boolean): void {
     if (hadFocus) focus()
   }
   const isAll = shown.length === total
-  const text = isAll
+  const some = number(shown.length)
+  const brief = isAll ? some : say('countShort', { some, count: number(total) })
+  const whole = isAll
     ? sayCount(total, 'countOne', 'countAll')
-    : say('countSome', { some: number(shown.length), count: number(total) })
-  const brief = isAll ? number(total) : `${number(shown.length)} / ${number(total)}`
-  const deletedText = isKnown ? `${say('showDeleted')}: ${brief}` : say('showDeleted')
-  count.textContent = isDeleted ? deletedText : text
+    : say('countSome', { some, count: number(total) })
+  const ofDeleted = say(total === 1 ? 'removedOne' : 'removedSome', { count: brief })
+  const text = isDeleted ? ofDeleted : whole
+  // In a narrow window, the number alone.
+  if (isKnown) count.replaceChildren(brief, make('span', {}, text.slice(brief.length)))
+  else count.textContent = say('showDeleted')
   clearTimeout(spokenTimer)
   if (query === '') return
   spokenTimer = setTimeout(() => announce(hasHits ? text : say('noHitTitle')), SPOKEN_AFTER_MS)

@@ -133,6 +133,8 @@ function writeOldWay(text: string): boolean {
 /** In characters: marking more would block the tab. */
 const MAX_MARKED_LENGTH = 2_000
 const REVEALED_MS = 60_000
+/** Fewer are counted at a glance. */
+const COUNTED_LINES = 6
 const DOTS = '•'.repeat(8)
 
 const KINDS = {
@@ -283,7 +285,7 @@ export function createSecret(
   return keepHidden(code, lines, toggle, labels, read, secret => {
     code.textContent = DOTS
     const count = linesIn(secret ?? '')
-    lines.textContent = count > 1 ? sayCount(count, 'lines', 'lines') : ''
+    lines.textContent = count >= COUNTED_LINES ? sayCount(count, 'lines', 'lines') : ''
     if (secret !== undefined && isNotes) code.replaceChildren(longText(secret))
     else if (secret !== undefined) showSecret(code, secret)
     if (button !== undefined) button.textContent = say(secret === undefined ? 'reveal' : 'hide')

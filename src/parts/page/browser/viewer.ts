@@ -14,7 +14,7 @@ import type {
 } from './answers.ts'
 import { openable, openDialog, sayWhy } from './dialogs.ts'
 import { iconButton, make, remember, textButton } from './dom.ts'
-import { age, dateOf, moment, nameOfUser, number, say, sayCount, when } from './language.ts'
+import { age, byWhom, dateOf, moment, nameOfUser, number, say, sayCount, when } from './language.ts'
 import { hostIn, plainText, shortened, webAddress } from './plain.ts'
 import { linkTo, longText, nameOf, tileOf, type Act } from './rows.ts'
 import {
@@ -174,8 +174,8 @@ function sinceOf({ changed, deleted, deletedBy }: Listed): readonly HTMLElement[
   const text = say(deleted === undefined ? 'changedSince' : 'deletedSince', {
     age: age(time, true)
   })
-  const by = deletedBy === undefined ? [] : [` · ${nameOfUser(deletedBy)}`]
-  return [make('p', { id: 'view-since', className: 'hint', title: moment(time) }, text, ...by)]
+  const title = moment(time)
+  return [make('p', { id: 'view-since', className: 'hint', title }, text + byWhom(deletedBy))]
 }
 
 function rowOf(
@@ -228,7 +228,7 @@ function replacedBy(
   name: keyof EntryFields | 'otp',
   earlier: readonly Change[]
 ): HTMLElement {
-  const label = make('span', {}, say(name === 'otp' ? 'oneTimeCode' : name))
+  const label = make('span', {}, say(name === 'otp' ? 'code' : name))
   const line = (...content: readonly (HTMLElement | string)[]): HTMLElement =>
     make('div', { className: 'was' }, label, ...content)
   if (name === 'otp') return line(make('span', { className: 'value' }, say('keyChanged')))
@@ -237,7 +237,7 @@ function replacedBy(
   const known = last?.change === 'unseen' ? undefined : last
   if (isSecret(name)) {
     if (known === undefined || !rights.may(name === 'notas' ? 'formerNotes' : 'formerPassword'))
-      return line()
+      return line(make('span', { className: 'value' }, say(`set_${name}`)))
     return line(...formerOf(id, known.version, name, time))
   }
   const shown = (text = ''): HTMLElement =>
