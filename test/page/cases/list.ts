@@ -152,7 +152,8 @@ inBrowser('search takes words of system and user in any case or accent; Enter op
     await browser.fill('#query', query)
     assert.deepEqual(await systems(browser), hits, query)
   }
-  assert.match(await textOf(browser, '#blank'), /Ningún sistema, usuario, dirección ni grupo contiene «zanahoria»[^]*Borrar la búsqueda/)
+  assert.match(await textOf(browser, '#blank'),
+    /Ningún sistema, usuario, dirección ni grupo contiene «zanahoria»[^]*Borrar la búsqueda/)
   await browser.click('#blank .link')
   assert.equal((await systems(browser)).length, 8)
   assert.equal(await textOf(browser, '#count'), '8 entradas')

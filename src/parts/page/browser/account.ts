@@ -86,6 +86,10 @@ function earlier(sessions: readonly OwnSession[]): readonly OwnSession[] {
   )
 }
 
+function sinceOf(issued: string): string {
+  return say('since', { day: dayOf(issued), hour: hourOf(issued) })
+}
+
 /** Pages that are logged in; programs apart, since ending one cannot be undone. */
 function sessions(): HTMLElement {
   const element = make('div', { id: 'sessions' }, make('p', { className: 'note' }, say('loading')))
@@ -120,10 +124,7 @@ function sessions(): HTMLElement {
     if (!current) act.ariaLabel = say(isPage ? 'endSessionOf' : 'endProgramOf', filled)
     const what = make('span', { title: moment(issued) })
     if (isPage) what.append(say('pageSession', filled))
-    else {
-      const since = say('since', { day: dayOf(issued), hour: hourOf(issued) })
-      what.append(plainText(name), make('small', {}, since))
-    }
+    else what.append(plainText(name), make('small', {}, sinceOf(issued)))
     return make('li', {}, what, act)
   }
   const listsOf = (all: readonly OwnSession[]): readonly HTMLElement[] => {
