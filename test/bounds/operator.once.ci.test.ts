@@ -97,7 +97,7 @@ const ROWS: readonly Row[] = [
   { words: 'journal show --reveal' },
   { words: 'journal backup FILE', lines: 3 },
   { words: 'key rotate', lines: 2 },
-  { words: 'key list', lines: 3 },
+  { words: 'key list' },
   { words: 'journal compact', isAlone: true, lines: 4 },
   { words: 'import ROWS', isAlone: true }
 ]

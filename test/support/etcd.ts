@@ -88,7 +88,7 @@ export async function startCluster(t: TestContext, options: ClusterOptions = {})
   const cluster: Cluster = {
     members, endpoints: members.map(({ url }) => url).join(','),
     ready: async () => {
-      const endMs = performance.now() + 30_000
+      const endMs = performance.now() + 120_000
       const key = Buffer.from('ready').toString('base64')
       // Who asks for a user says so only once it could answer.
       const isAsked = (error: unknown): boolean => /user name is empty/.test(String(error))
