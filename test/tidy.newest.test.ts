@@ -98,17 +98,11 @@ const CLIENT = 'src/parts/page/browser/api.ts'
 const MAX_LINES = 450
 const MAX_COLUMNS = 120
 const MAX_FUNCTION_LINES = 60
-/** Functions that are longer yet: to be made shorter, and taken out here. */
+/** Functions that are longer: tables, whose rows would be no plainer elsewhere; and what is to be made shorter. */
 const LONG_FUNCTIONS: readonly string[] = [
   'src/core-settings.ts coreSettings',
   'src/entries/entry-routes.ts entryRoutes',
-  'src/parts/etcd/etcd-journal.ts openEtcdJournal',
-  'src/parts/etcd/etcd-log.ts after',
   'src/parts/metrics/exposition.ts exposition',
-  'src/parts/metrics/health.ts healthRoutes',
-  'src/parts/operator/commands/journal-commands.ts restore',
-  'src/parts/operator/salvage/salvage.ts report',
-  'src/parts/operator/transfer/transfer-commands.ts importFile',
   'src/parts/page/browser/editor.ts openEditor',
   'src/parts/page/browser/fields.ts createGenerator'
 ]

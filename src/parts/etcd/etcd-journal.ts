@@ -72,16 +72,7 @@ export async function openEtcdJournal(
     get tagKey() {
       return tagKeys.of(replica.firstKey ?? sealing.key().name)
     },
-    status: () => {
-      const { trouble, readPercent, readFault, fullSince } = follower
-      const {
-        newest: { seq: records },
-        head,
-        broken
-      } = replica
-      const [mayHeal, mayLack] = [broken === undefined, readFault !== undefined]
-      return { fault: trouble?.message, mayHeal, mayLack, readPercent, fullSince, records, head }
-    },
+    status: () => statusOf(follower),
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
       await follower.ask()
@@ -93,6 +84,20 @@ export async function openEtcdJournal(
       closing.abort()
       client.close()
     }
+  }
+}
+
+function statusOf(follower: Follower): ReturnType<DurableJournal['status']> {
+  const { trouble, readPercent, readFault, fullSince, replica } = follower
+  const { newest, head, broken } = replica
+  return {
+    fault: trouble?.message,
+    mayHeal: broken === undefined,
+    mayLack: readFault !== undefined,
+    readPercent,
+    fullSince,
+    records: newest.seq,
+    head
   }
 }
 

@@ -147,36 +147,9 @@ export class EtcdLog {
     const first = record.seq + 1
     for (;;) {
       const { marker } = this
-      let limit = 0
-      // A transaction that only reads is linearizable.
-      const {
-        succeeded,
-        responses,
-        header: { revision }
-      } = await this.#client.ask(
-        '/v3/kv/txn',
-        attempt => {
-          limit = pageOf(this.#pageRecords, attempt)
-          return {
-            compare: [
-              ...this.#keys.isAt(record),
-              ...(marker === undefined ? [] : this.#keys.isMarker(marker))
-            ],
-            success: [
-              { request_range: this.#keys.range(first, limit) },
-              {
-                request_range: {
-                  key: this.#keys.record(first + limit),
-                  range_end: this.#keys.end,
-                  count_only: true
-                }
-              }
-            ],
-            failure: [{ request_range: { key: this.#keys.marker } }]
-          }
-        },
-        endMs
-      )
+      const { answer, limit } = await this.#askAfter(record, marker, endMs)
+      const { succeeded, responses } = answer
+      const { revision } = answer.header
       // First the marker, which says whether the records may be read; then the known record; then
       // those behind it.
       const found = succeeded === true ? marker : markerIn(responses[0])
@@ -211,6 +184,41 @@ export class EtcdLog {
       this.#fit(records, left)
       return { records, left, revision }
     }
+  }
+
+  /** A transaction that only reads is linearizable. `limit` is how many records it asked for. */
+  async #askAfter(
+    record: Stored,
+    marker: Marker | undefined,
+    endMs: number
+  ): Promise<{ readonly answer: any; readonly limit: number }> {
+    const first = record.seq + 1
+    let limit = 0
+    const answer = await this.#client.ask(
+      '/v3/kv/txn',
+      attempt => {
+        limit = pageOf(this.#pageRecords, attempt)
+        return {
+          compare: [
+            ...this.#keys.isAt(record),
+            ...(marker === undefined ? [] : this.#keys.isMarker(marker))
+          ],
+          success: [
+            { request_range: this.#keys.range(first, limit) },
+            {
+              request_range: {
+                key: this.#keys.record(first + limit),
+                range_end: this.#keys.end,
+                count_only: true
+              }
+            }
+          ],
+          failure: [{ request_range: { key: this.#keys.marker } }]
+        }
+      },
+      endMs
+    )
+    return { answer, limit }
   }
 
   /** Undefined if a record may be among them. */

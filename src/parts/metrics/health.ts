@@ -69,61 +69,79 @@ export function healthRoutes(
   journal: Pick<Journal, 'status'>,
   measure: () => string
 ): DescribedRoute[] {
-  const routeFor = (
-    audience: Audience,
-    operation: string,
-    path: string,
-    described: RouteDescription,
-    answer: () => Reply,
-    isAllowed = (session: Session | undefined): boolean => session !== undefined
-  ): DescribedRoute[] =>
-    audience === 'off'
-      ? []
-      : [
-          {
-            operation,
-            method: 'GET',
-            path,
-            isPublic: true,
-            allowsHttp: true,
-            description:
-              audience === 'public'
-                ? described
-                : {
-                    ...described,
-                    answers: {
-                      ...described.answers,
-                      notLocal: NOT_LOCAL,
-                      foreignHost: FOREIGN_HOST
-                    }
-                  },
-            handle: call =>
-              audience === 'public' || isAllowed(call.session)
-                ? answer()
-                : (refusal(call, allowedHosts) ?? answer())
-          }
-        ]
-  return [
-    // A look at the file takes 2 µs, a sixth of a request: a flood costs so much more than any
-    // other.
-    ...routeFor(health, 'health', '/healthz', HEALTH, () => {
-      const { fault, mayHeal, readPercent, fullSince } = journal.status()
-      if (fullSince !== undefined) return FULL
-      if (fault === undefined) return HEALTHY
-      if (readPercent !== undefined) return behindReply(readPercent)
-      return mayHeal === true ? WAITING : FAILED
-    }),
-    ...routeFor(health, 'live', '/livez', LIVE, () => HEALTHY),
-    // Metrics count all entries: a token that does not see all of them is none here.
-    ...routeFor(
-      metrics,
-      'metrics',
-      '/metrics',
-      METRICS,
-      () => exposed(measure()),
-      session => session !== undefined && session.groups === undefined
-    )
+  const questions: readonly Question[] = [
+    {
+      audience: health,
+      operation: 'health',
+      path: '/healthz',
+      description: HEALTH,
+      // A look at the file takes 2 µs, a sixth of a request: a flood costs so much more than any
+      // other.
+      answer: () => {
+        const { fault, mayHeal, readPercent, fullSince } = journal.status()
+        if (fullSince !== undefined) return FULL
+        if (fault === undefined) return HEALTHY
+        if (readPercent !== undefined) return behindReply(readPercent)
+        return mayHeal === true ? WAITING : FAILED
+      }
+    },
+    {
+      audience: health,
+      operation: 'live',
+      path: '/livez',
+      description: LIVE,
+      answer: () => HEALTHY
+    },
+    {
+      audience: metrics,
+      operation: 'metrics',
+      path: '/metrics',
+      description: METRICS,
+      answer: () => exposed(measure()),
+      // Metrics count all entries: a token that does not see all of them is none here.
+      isAllowed: session => session !== undefined && session.groups === undefined
+    }
   ]
+  return questions
+    .filter(({ audience }) => audience !== 'off')
+    .map(question => routeFor(question, allowedHosts))
+}
+
+interface Question {
+  readonly audience: Audience
+  readonly operation: string
+  readonly path: string
+  readonly description: RouteDescription
+  readonly answer: () => Reply
+  /** Without it, any token may ask. */
+  readonly isAllowed?: (session: Session | undefined) => boolean
+}
+
+function routeFor(
+  {
+    audience,
+    operation,
+    path,
+    description,
+    answer,
+    isAllowed = session => session !== undefined
+  }: Question,
+  allowedHosts: ReadonlySet<string>
+): DescribedRoute {
+  const refusals = { notLocal: NOT_LOCAL, foreignHost: FOREIGN_HOST }
+  const isPublic = audience === 'public'
+  return {
+    operation,
+    method: 'GET',
+    path,
+    isPublic: true,
+    allowsHttp: true,
+    description: isPublic
+      ? description
+      : { ...description, answers: { ...description.answers, ...refusals } },
+    handle: call =>
+      isPublic || isAllowed(call.session) ? answer() : (refusal(call, allowedHosts) ?? answer())
+  }
 }
 
 /**

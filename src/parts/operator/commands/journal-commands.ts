@@ -249,13 +249,73 @@ async function restore({
 }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path, keyFile } = locationOf(store.settings)
-  const keepsTokens = flags['keep-tokens'] === true
-  const nextId = nextIdOf(flags)
-  const noted = notedHead(flags)
-  let ended = 0
+  const asked = {
+    nextId: nextIdOf(flags),
+    noted: notedHead(flags),
+    keepsTokens: flags['keep-tokens'] === true
+  }
+  const restored = await putCopy(store, status, path, asked)
+  const { records, head, tornBytes, state, tokensEnded, hasGap } = restored
+  warnOfRestored(terminal, store, status.path, path, tornBytes)
+  const users = [...state.users.values()]
+    .filter(({ isRemoved }) => isRemoved !== true)
+    .map(({ email }) => email)
+  const asOf = state.recorded
+  const nextId = Math.max(state.entries.size + 1, asked.nextId)
+  const result = { path, keyFile, records, head, tornBytes, asOf, users, tokensEnded, nextId }
+  const isComplete = flags['next-id'] !== undefined || asked.noted !== undefined
+  const when = (condition: boolean, ...lines: readonly string[]): readonly string[] =>
+    condition ? lines : []
+  terminal.show(result, [
+    `${path}: ${counted(records, 'record')}, head ${head}`,
+    `the next new entry gets id ${nextId}`,
+    ...when(
+      !isComplete,
+      `if entries were made after this copy, their ids, from ${nextId} on, will be given again; ` +
+        `to leave them out, move ${path} away and restore with --next-id N`
+    ),
+    ...when(
+      users.length > 0,
+      `users and tokens are as of ${asOf}: ${users.join(', ')}`,
+      'remove those who have left: user remove EMAIL'
+    ),
+    ...when(
+      tokensEnded > 0,
+      `${counted(tokensEnded, 'token')} ended, since some may have been revoked by now; ` +
+        '--keep-tokens keeps them'
+    ),
+    ...when(
+      hasGap,
+      `reads after ${asOf} are not known: others may know every password of this copy; ` +
+        '--head HEAD, the head that the service said at its stop, shows that there are none',
+      ENTERED_AGAIN
+    )
+  ])
+}
+
+interface Restoring {
+  readonly nextId: number
+  /** The head that the copy must end with. */
+  readonly noted: string | undefined
+  readonly keepsTokens: boolean
+}
+
+interface Restored extends JournalRead {
+  readonly tokensEnded: number
+  /** Whether others may have read passwords after the copy was made. */
+  readonly hasGap: boolean
+}
+
+/** Under the lock, so that no service begins on the folder meanwhile. */
+async function putCopy(
+  store: Context['store'],
+  status: JournalStatus,
+  path: string,
+  { nextId, noted, keepsTokens }: Restoring
+): Promise<Restored> {
+  let tokensEnded = 0
   let hasGap = false
-  // Under the lock, so that no service begins on the folder meanwhile.
-  const { records, head, tornBytes, state } = await store.alone(async () => {
+  const read = await store.alone(async () => {
     const old = replaceable(store.files, path)
     const source = store.files.real(status.path)
     if (isPartOf(path, basename(source)) && dirname(source) === store.files.real(dirname(path))) {
@@ -269,16 +329,16 @@ async function restore({
       replaces: old, // and no other file: one that came meanwhile stays
       more: ({ records, head, tornBytes, state: { tokens, entries, knowledge } }) => {
         if (noted !== undefined && (head !== noted || tornBytes > 0)) {
-          const end = `its last whole line has the head ${head}, and ${counted(tornBytes, 'byte')} follow`
           throw new OperatorError(
-            `${status.path} does not end with that head, and nothing was changed: ${end}`
+            `${status.path} does not end with that head, and nothing was changed: ` +
+              `its last whole line has the head ${head}, and ${counted(tornBytes, 'byte')} follow`
           )
         }
         if (records === 0) throw new OperatorError(`${status.path} holds no record`)
         // What was told after the copy was made is not in it, unless the service ended with it.
         hasGap = knowledge.recording === 'begun' && noted === undefined
         // What was revoked after the copy was made is not in it: so all tokens end.
-        ended = keepsTokens ? 0 : tokens.size
+        tokensEnded = keepsTokens ? 0 : tokens.size
         const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
         return [
           ...[...users].map(user => event('tokens.revoked', null, { user })),
@@ -288,9 +348,19 @@ async function restore({
       }
     })
   })
+  return { ...read, tokensEnded, hasGap }
+}
+
+function warnOfRestored(
+  terminal: Context['terminal'],
+  store: Context['store'],
+  copy: string,
+  path: string,
+  tornBytes: number
+): void {
   if (tornBytes > 0) {
     terminal.warn(
-      `${status.path} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
+      `${copy} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
         'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy'
     )
   }
@@ -300,42 +370,6 @@ async function restore({
         'journal copy --to etcd copies it there'
     )
   }
-  const users = [...state.users.values()]
-    .filter(({ isRemoved }) => isRemoved !== true)
-    .map(({ email }) => email)
-  const asOf = state.recorded
-  const next = Math.max(state.entries.size + 1, nextId)
-  terminal.show(
-    { path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended, nextId: next },
-    [
-      `${path}: ${counted(records, 'record')}, head ${head}`,
-      `the next new entry gets id ${next}`,
-      ...(flags['next-id'] !== undefined || noted !== undefined
-        ? []
-        : [
-            `if entries were made after this copy, their ids, from ${next} on, will be given again; ` +
-              `to leave them out, move ${path} away and restore with --next-id N`
-          ]),
-      ...(users.length === 0
-        ? []
-        : [
-            `users and tokens are as of ${asOf}: ${users.join(', ')}`,
-            'remove those who have left: user remove EMAIL'
-          ]),
-      ...(ended === 0
-        ? []
-        : [
-            `${counted(ended, 'token')} ended, since some may have been revoked by now; --keep-tokens keeps them`
-          ]),
-      ...(hasGap
-        ? [
-            `reads after ${asOf} are not known: others may know every password of this copy; --head HEAD, the head ` +
-              'that the service said at its stop, shows that there are none',
-            ENTERED_AGAIN
-          ]
-        : [])
-    ]
-  )
 }
 
 export const COMMANDS: readonly Command[] = [

@@ -179,31 +179,19 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
   return `none of its ${lines} lines can be opened; is KEY_FILE right?`
 }
 
-function report(
-  { terminal, flags }: Context,
-  source: string,
-  target: string,
-  salvaged: Salvaged
-): number {
+function report(context: Context, source: string, target: string, salvaged: Salvaged): number {
+  const { losses, unplaced, missingKeys, state } = salvaged.made
+  const result = resultOf(source, target, salvaged, context.flags['head'] !== undefined)
+  const again = state.knowledge.recording ? [ENTERED_AGAIN] : []
+  context.terminal.show(result, [...linesOf(result), ...again])
+  const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.size > 0
+  return isLost ? EXIT.lost : EXIT.done
+}
+
+function resultOf(source: string, target: string, salvaged: Salvaged, wasNoted: boolean) {
   const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
-  const {
-    losses,
-    unplaced,
-    state: { entries, tokens, knowledge },
-    lines,
-    opened,
-    until,
-    hasNotedHead,
-    mayLackIds
-  } = made
-  const lostLines = losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
-  const isEndKnown = losses.every(({ to }) => to !== null)
-  const missingKeys = [...made.missingKeys]
-  const gone = made.gone
-    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
-    .join(',')
-  const users = made.users.length
-  const result = {
+  const { losses, unplaced, state, lines, opened, until, hasNotedHead, mayLackIds } = made
+  return {
     source,
     path: target,
     records,
@@ -211,73 +199,78 @@ function report(
     lines,
     opened,
     lost: losses,
-    lostLines,
-    isEndKnown,
+    lostLines: losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0),
+    isEndKnown: losses.every(({ to }) => to !== null),
     unreadableBytes,
-    missingKeys,
-    entries: entries.count,
-    gone,
-    users,
+    missingKeys: [...made.missingKeys],
+    entries: state.entries.count,
+    gone: made.gone
+      .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+      .join(','),
+    users: made.users.length,
     lockedUsers,
-    tokens: tokens.size,
+    tokens: state.tokens.size,
     tokensLeftOut,
     until,
-    nextId: entries.size + 1,
+    nextId: state.entries.size + 1,
     mayLackIds,
     unplaced: unplaced.length,
     ...(aside !== undefined && { unplacedFile: aside }),
-    ...(flags['head'] !== undefined && { noted: hasNotedHead })
+    ...(wasNoted && { noted: hasNotedHead })
   }
+}
+
+function linesOf(result: ReturnType<typeof resultOf>): readonly string[] {
+  const { lost, gone, lockedUsers, tokensLeftOut, noted, nextId } = result
   const when = (condition: unknown, line: string): string[] => (condition ? [line] : [])
-  terminal.show(result, [
-    `lines    ${lines} found, ${opened} opened, ${lostLines}${isEndKnown ? '' : ' or more'} lost`,
+  return [
+    `lines    ${result.lines} found, ${result.opened} opened, ` +
+      `${result.lostLines}${result.isEndKnown ? '' : ' or more'} lost`,
     ...when(
-      unreadableBytes,
-      `device   ${unreadableBytes} bytes could not be read, and count as zeros`
+      result.unreadableBytes,
+      `device   ${result.unreadableBytes} bytes could not be read, and count as zeros`
     ),
-    ...losses.slice(0, MAX_SHOWN).map(shownLoss),
+    ...lost.slice(0, MAX_SHOWN).map(shownLoss),
     ...when(
-      losses.length > MAX_SHOWN,
-      `         and ${losses.length - MAX_SHOWN} more, which --json names`
+      lost.length > MAX_SHOWN,
+      `         and ${lost.length - MAX_SHOWN} more, which --json names`
     ),
     ...when(
-      flags['head'],
-      `noted    ${hasNotedHead ? 'the head is there' : 'no line that was opened has the head'}`
+      noted !== undefined,
+      `noted    ${noted ? 'the head is there' : 'no line that was opened has the head'}`
     ),
-    ...missingKeys.map(
+    ...result.missingKeys.map(
       key => `key      ${key} is missing; put it into the key file, and begin again`
     ),
-    `entries  ${entries.count}`,
+    `entries  ${result.entries}`,
     ...when(
       gone,
       `gone     ids ${shortened(gone)}: nothing is left of them, or they were never given`
     ),
-    ...when(losses.length, '         any entry may show an older value, since changes may be lost'),
-    `users    ${users}`,
+    ...when(lost.length, '         any entry may show an older value, since changes may be lost'),
+    `users    ${result.users}`,
     ...when(
       lockedUsers.length,
       `         these need a new password: ${shortened(lockedUsers.join(', '))}`
     ),
-    `tokens   ${tokens.size}`,
+    `tokens   ${result.tokens}`,
     ...when(
       tokensLeftOut,
       `         ${tokensLeftOut} were ended, since they may have been revoked`
     ),
-    `until    ${until}`,
-    `next id  ${entries.size + 1}`,
+    `until    ${result.until}`,
+    `next id  ${nextId}`,
     ...when(
-      mayLackIds,
+      result.mayLackIds,
       '         if bytes of lost lines are gone, they may have given this id: then use --next-id'
     ),
     ...when(
-      aside,
-      `unplaced ${unplaced.length} records that do not fit are in ${aside}, which holds passwords`
+      result.unplacedFile,
+      `unplaced ${result.unplaced} records that do not fit are in ${result.unplacedFile}, ` +
+        'which holds passwords'
     ),
-    `journal  ${target}: ${records} records, head ${head}`,
-    ...when(knowledge.recording, ENTERED_AGAIN)
-  ])
-  const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0
-  return isLost ? EXIT.lost : EXIT.done
+    `journal  ${result.path}: ${result.records} records, head ${result.head}`
+  ]
 }
 
 function shownLoss({ from, to, bytes, after, before }: Loss): string {

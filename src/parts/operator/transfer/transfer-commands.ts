@@ -119,17 +119,33 @@ async function importFile(context: Context): Promise<void> {
     })
   // Before anything is written, since who has a group in a list sees its entries at once.
   if (hasGroups) terminal.say((await ask(true)).groups.map(groupLine))
-  const { duplicates, groups, made, first } = await ask(isTrial)
-  const { format, unit, never, bin } = source
+  const answer = await ask(isTrial)
+  const { duplicates } = answer
   if (isTrial) {
     const isLeftOut = new Set(keeps ? [] : duplicates)
     for (const place of places) {
       if (isLeftOut.has(place)) continue
       const { sistema, usuario, status } = rowAt(place)
       const end = status === 0 ? ' (deleted)' : ''
-      terminal.say([`${unit} ${lines.get(place)}: ${sistema} ${usuario}${end}`])
+      terminal.say([`${source.unit} ${lines.get(place)}: ${sistema} ${usuario}${end}`])
     }
   }
+  const duplicateLines = duplicates.map(place => lines.get(place))
+  report(terminal, source, { skipped, notKept, duplicateLines, keeps, isTrial }, answer)
+}
+
+interface ImportSummary extends Pick<Read, 'skipped' | 'notKept'> {
+  readonly duplicateLines: readonly number[]
+  readonly keeps: boolean
+  readonly isTrial: boolean
+}
+
+function report(
+  terminal: Context['terminal'],
+  { format, unit, never, bin }: Source,
+  { skipped, notKept, duplicateLines, keeps, isTrial }: ImportSummary,
+  { duplicates, groups, made, first }: Imported
+): void {
   const result = {
     format,
     noEntry: skipped.length,
@@ -145,10 +161,7 @@ async function importFile(context: Context): Promise<void> {
   terminal.show(result, [
     `format       ${format}`,
     `no entry     ${named(skipped, unit)}`,
-    `duplicates   ${named(
-      duplicates.map(place => lines.get(place)),
-      unit
-    )}${keeps ? ', kept' : ''}`,
+    `duplicates   ${named(duplicateLines, unit)}${keeps ? ', kept' : ''}`,
     ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
     `${isTrial ? 'would make  ' : 'made        '} ${made}${idsFrom(first, made)}`,
     ...(never === undefined
@@ -160,7 +173,8 @@ async function importFile(context: Context): Promise<void> {
     ...(first === undefined || made <= CHECKPOINT_RECORD_ROWS
       ? []
       : [
-          'next         journal compact stores them in small records, of which damage costs less than of one large one'
+          'next         journal compact stores them in small records, of which damage costs less ' +
+            'than of one large one'
         ])
   ])
 }
