@@ -29,8 +29,6 @@ export class AccessLog implements Observer {
   readonly #warn: (line: string) => void
   /** Since the start. */
   lostLines = 0
-  /** How many of them the log has named. */
-  #namedLines = 0
   #isLosing = false
 
   /** `wallMs`: since 1970. */
@@ -82,54 +80,26 @@ export class AccessLog implements Observer {
     this.#write({ service: 'stopped' }, Infinity)
   }
 
-  #write(data: object, mostPendingBytes: number = MAX_ACCESS_LOG_PENDING_BYTES): void {
-    const line = this.#line(data)
-    this.#attempt(
-      () => {
-        const waitingBytes = this.#sink.pendingBytes() + Buffer.byteLength(line)
-        if (waitingBytes > mostPendingBytes) throw new Error('its reader is too slow')
-        this.#nameLost()
-        return this.#sink.write(line)
-      },
-      () => {
-        this.lostLines++
-      }
-    )
-  }
-
-  #nameLost(): void {
-    const dropped = this.lostLines - this.#namedLines
-    if (dropped === 0) return
-    this.#namedLines += dropped
-    this.#attempt(
-      () => this.#sink.write(this.#line({ dropped })),
-      () => {
-        this.#namedLines -= dropped
-      }
-    )
-  }
-
   /** Warns of the first loss, and again once a line was written meanwhile. */
-  #attempt(write: () => unknown, undo: () => void): void {
+  #write(data: object, mostPendingBytes: number = MAX_ACCESS_LOG_PENDING_BYTES): void {
+    const line = `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...data })}\n`
+    const onWritten = (): void => {
+      this.#isLosing = false
+    }
     const onLost = (error: unknown): void => {
-      undo()
+      this.lostLines++
       if (!this.#isLosing)
         this.#warn(`the access log loses lines, which are counted: ${systemCode(error)}`)
       this.#isLosing = true
     }
-    const onWritten = (): void => {
-      this.#isLosing = false
-    }
     try {
-      const written = write()
+      const waitingBytes = this.#sink.pendingBytes() + Buffer.byteLength(line)
+      if (waitingBytes > mostPendingBytes) throw new Error('its reader is too slow')
+      const written = this.#sink.write(line)
       if (written === undefined) onWritten()
       else Promise.resolve(written).then(onWritten, onLost)
     } catch (error) {
       onLost(error)
     }
-  }
-
-  #line(data: object): string {
-    return `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...data })}\n`
   }
 }
