@@ -3,16 +3,7 @@ import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { groupList } from '../entries/entry-shapes.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
 import { invalid } from '../rights/rights.ts'
-import {
-  email,
-  number,
-  optional,
-  rule,
-  shaped,
-  text,
-  texts,
-  type Rule
-} from '../rights/validate.ts'
+import { email, number, optional, shaped, text, texts, type Rule } from '../rights/validate.ts'
 
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
 export type Abilities = readonly string[] | undefined
@@ -44,12 +35,9 @@ export const LOGIN_SHAPE: ShapeOf<{ email: string; password: string | undefined 
   email,
   password: optional(newPassword)
 }
-/** `isMade`: the program made the password. */
-export const USER_SHAPE: typeof CHANGE_SHAPE &
-  ShapeOf<{ password: string | undefined; isMade: 1 | undefined }> = {
+export const USER_SHAPE: typeof CHANGE_SHAPE & typeof LOGIN_SHAPE = {
   ...CHANGE_SHAPE,
-  password: optional(newPassword),
-  isMade: optional(rule(value => value === 1, 'be 1'))
+  ...LOGIN_SHAPE
 }
 export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> = {
   ...CHANGE_SHAPE,

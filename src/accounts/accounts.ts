@@ -126,20 +126,22 @@ export class Accounts {
 
   /**
    * Undefined if the address is taken. The name defaults to the address, the abilities to none,
-   * `groups` to all. `isMade`: a program made the password; logins say so until it is changed.
+   * `groups` to all.
    */
   async addUser(
     email: string,
     name: string | undefined,
     abilities: Abilities,
     password: string | null,
-    groups?: GivenGroups,
-    isMade: boolean = false
+    groups?: GivenGroups
   ): Promise<ListedUser | undefined> {
-    return (await this.addUsers([{ email, name, abilities, groups, password }], isMade))[0]
+    return (await this.addUsers([{ email, name, abilities, groups, password }], false))[0]
   }
 
-  /** All in one write. Gives none if one of the addresses is taken. */
+  /**
+   * All in one write. Gives none if one of the addresses is taken. `isMade`: a program made the
+   * passwords; logins say so until they are changed.
+   */
   async addUsers(wanted: readonly NewUser[], isMade: boolean): Promise<readonly ListedUser[]> {
     const users: (Omit<NewUser, 'password'> & { passwordHash: string | undefined })[] = []
     for (const { password, ...one } of wanted) {

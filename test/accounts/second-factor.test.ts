@@ -147,7 +147,7 @@ test('a compaction keeps factor, used step, that a password is a first one, and 
   const hasher = new PasswordHasher(CHEAP)
   const nowMs = Date.now()
   let store = await fileStore(folder, { hasher })
-  await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD, undefined, true)
+  await store.accounts.addUsers([{ email: ANA, name: 'Ana', abilities: ['*'], groups: null, password: PASSWORD }], true)
   await store.accounts.addUser('bea@example.org', 'Bea', ['*'], null)
   await store.accounts.addUser('cid@example.org', 'Cid', ['*'], PASSWORD)
   await store.accounts.giveFactor(ANA, FACTOR, codeOf(nowMs))

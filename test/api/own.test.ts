@@ -189,7 +189,7 @@ test('a login says of its user: a second factor, a password, and whether it is s
   const { accounts } = world.open()
   const factor = newFactor()
   const codeOf = (): string => codeAt(otpIn(factor)!, stepAt(otpIn(factor)!, world.nowMs))
-  await accounts.addUser(ANA, 'Ana', [], PASSWORD, undefined, true)
+  await accounts.addUsers([{ email: ANA, name: 'Ana', abilities: [], groups: null, password: PASSWORD }], true)
   const told = async (store: FullStore, password: string = PASSWORD, code?: string): Promise<unknown> => {
     const { id, email, name, ...facts } =
       (await store.accounts.login({ email: ANA, password, code, client: '' }, undefined))!.user

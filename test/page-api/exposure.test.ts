@@ -20,7 +20,7 @@ const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword'
 function shownToOperator(store: FullStore): readonly (readonly [id: number, exposed: number])[] {
   const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof OPERATIONS.findEntries.run>[0]
   const { found, lists } = OPERATIONS.findEntries.run(call,
-    { from: 1, text: undefined, among: 'active', isExposed: 1 }) as Found
+    { from: 1, text: undefined, among: 'active', isExposed: true }) as Found
   return found.map(({ id, exposedTo }) => [id, lists[exposedTo!]!.length])
 }
 

@@ -106,22 +106,20 @@ export interface Searched {
   readonly text: string | undefined
   readonly among: Among
   readonly oldDays?: number | undefined
-  readonly isReused?: 0 | 1 | undefined
-  readonly isExposed?: 0 | 1 | undefined
+  readonly isReused?: boolean
+  readonly isExposed?: boolean
 }
 
 interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
   addUser: [
-    /** `isMade`: this program made the password; logins say so until the user changes it. */
-    Email &
-      Rights & { password: string | undefined; name: string | undefined; isMade?: 1 | undefined },
+    Email & Rights & { password: string | undefined; name: string | undefined },
     ListedUser & NewGroups
   ]
   /** All or none: `taken` has the addresses that there are already. A trial adds none. */
   addUsers: [
-    { users: readonly NewUser[]; isTrial: 0 | 1 },
+    { users: readonly NewUser[]; isTrial: boolean },
     { users: readonly ListedUser[]; taken: readonly string[] } & NewGroups
   ]
   setPassword: [Email & { password: string | undefined }, Changed]
@@ -161,7 +159,7 @@ interface Operations {
     {}
   ]
   /** Takes the rows out of the list. */
-  importEntries: [{ rows: ImportRow[]; keepsDuplicates: 0 | 1; isTrial: 0 | 1 }, Imported]
+  importEntries: [{ rows: ImportRow[]; keepsDuplicates: boolean; isTrial: boolean }, Imported]
   rotateKey: [{}, Rotated]
   rescueJournal: [{ damage: string | undefined }, Lines]
   rescueKeys: [{}, { readonly keys: readonly string[] }]

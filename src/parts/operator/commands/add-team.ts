@@ -91,7 +91,7 @@ export async function addTeam(context: Context): Promise<void> {
 
   const members = await membersOf(context)
   const users = members.map(member => ({ ...member, password: generatedPassword() }))
-  const { taken, newGroups } = await store.ask('addUsers', { users, isTrial: 1 })
+  const { taken, newGroups } = await store.ask('addUsers', { users, isTrial: true })
   if (taken.length > 0)
     throw new OperatorError(`these are users already, and nobody was added: ${taken.join(', ')}`)
   for (const name of newGroups)
@@ -113,7 +113,7 @@ export async function addTeam(context: Context): Promise<void> {
     })
   } else for (const { email, password } of users) terminal.say([`${email}  ${password}`])
   try {
-    const added = await store.ask('addUsers', { users, isTrial: 0 })
+    const added = await store.ask('addUsers', { users, isTrial: false })
     if (added.taken.length > 0)
       throw new OperatorError(
         `these are users already, and nobody was added: ${added.taken.join(', ')}`

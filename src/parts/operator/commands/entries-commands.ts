@@ -74,8 +74,8 @@ async function list(context: Context): Promise<number> {
     store,
     terminal
   } = context
-  const isReused = flags['reused'] === true ? 1 : 0
-  const isExposed = flags['exposed'] === true ? 1 : 0
+  const isReused = flags['reused'] === true
+  const isExposed = flags['exposed'] === true
   const oldDays = flags['old'] === undefined ? undefined : Number(flags['old'])
   if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0)))
     throw new UsageError('--old must be a number of days')
@@ -85,7 +85,7 @@ async function list(context: Context): Promise<number> {
   }
   const kept = flags['deleted'] === true ? 'deleted' : 'active'
   // What a deleted entry's password opens may still be there.
-  const among = isExposed > isReused ? 'all' : kept
+  const among = isExposed && !isReused ? 'all' : kept
   const { rows, order, lists, secrets, unrecorded } = await searchedRows(context, {
     text,
     among,
@@ -114,7 +114,7 @@ async function list(context: Context): Promise<number> {
     }
   }
   const such =
-    text === undefined && oldDays === undefined && isReused + isExposed === 0 ? '' : ' like that'
+    text === undefined && oldDays === undefined && !isReused && !isExposed ? '' : ' like that'
   const words = { ...FIELD_WORDS, sameAs: 'same as', exposedTo: 'known by' }
   const kind = among === 'all' ? '' : `${among} `
   terminal.list(made(order, shownOf), `no ${kind}entries${such}`, words)

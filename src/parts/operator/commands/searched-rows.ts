@@ -34,7 +34,7 @@ export async function searchedRows(
     if (before !== undefined) (unrecorded[before] ??= []).push(id)
     const ids = exposedTo === undefined ? [] : ofSlice[exposedTo]!
     // Others may know it, and nobody is named: only JSON has a place for that.
-    if (asked.isExposed === 1 && ids.length === 0 && context.flags['json'] !== true) continue
+    if (asked.isExposed === true && ids.length === 0 && context.flags['json'] !== true) continue
     const key = ids.join()
     const known = lists.get(key) ?? {
       at: lists.size,

@@ -86,11 +86,8 @@ export interface Operation<B, R> {
 }
 
 const id: Rule<number> = number(1, Number.MAX_SAFE_INTEGER)
-const flag: Rule<0 | 1> = oneOf(0, 1)
-const among: Rule<Among> = rule(
-  value => ['active', 'deleted', 'all'].includes(value as Among),
-  'be a kind of entries'
-)
+const flag: Rule<boolean> = rule(value => typeof value === 'boolean', 'be true or false')
+const among: Rule<Among> = oneOf('active', 'deleted', 'all')
 const command: Rule<string | undefined> = optional(text)
 const rows: Rule<ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -118,17 +115,10 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   listUsers: { shape: {}, run: ({ accounts }) => accounts.users() },
   addUser: {
     shape: USER_SHAPE,
-    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups, isMade }) =>
+    run: (call, { email, name, abilities = [ANY_ABILITY], password, groups }) =>
       withNewGroups(call, groups, async () =>
         assertFound(
-          await call.accounts.addUser(
-            email,
-            name,
-            abilities,
-            password ?? null,
-            groups,
-            isMade === 1
-          ),
+          await call.accounts.addUser(email, name, abilities, password ?? null, groups),
           'there is a user with this address already'
         )
       )
@@ -143,7 +133,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
       for (const { abilities } of users) call.accounts.assertKnown(abilities)
       return withNewGroups(call, [...new Set(groups)], async () => ({
         taken,
-        users: isTrial === 1 || taken.length > 0 ? [] : await call.accounts.addUsers(users, true)
+        users: isTrial || taken.length > 0 ? [] : await call.accounts.addUsers(users, true)
       }))
     }
   },
@@ -210,15 +200,15 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
     },
     run: (
       { store: { state }, abilities },
-      { from, text = '', among, oldDays, isReused = 0, isExposed = 0 }
+      { from, text = '', among, oldDays, isReused = false, isExposed = false }
     ): Found => {
       const { entries } = state
       const { numbers } = state.knowledge
-      const exposure = isExposed === 1 ? exposedEntries(state, abilities) : undefined
+      const exposure = isExposed ? exposedEntries(state, abilities) : undefined
       const wanted = folded(text)
       const isOld = (changedMs: number = -Infinity): boolean =>
         oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
-      const leastId = isReused === 1 ? leastIds(state) : undefined
+      const leastId = isReused ? leastIds(state) : undefined
       const found: Listed[] = []
       const behind = from + SLICE_ENTRIES
       for (let id = from; id < behind && id <= entries.size; id++) {
@@ -352,11 +342,7 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
   importEntries: {
     shape: { rows, keepsDuplicates: flag, isTrial: flag },
-    run: ({ commits }, { rows, keepsDuplicates, isTrial }) =>
-      importEntries(commits, rows, {
-        keepsDuplicates: keepsDuplicates === 1,
-        isTrial: isTrial === 1
-      })
+    run: ({ commits }, { rows, ...how }) => importEntries(commits, rows, how)
   },
 
   rotateKey: { shape: {}, run: ({ journal }) => rotateKey(journal) },

@@ -109,20 +109,20 @@ async function importFile(context: Context): Promise<void> {
   const { rows, lines, hasGroups, skipped, notKept } = readRows(source)
   const places = Uint32Array.from({ length: rows.length }, (_, place) => place)
   const rowAt = (place: number): ImportRow => JSON.parse(rows.at(place)) as ImportRow
-  const keeps = flags['keep-duplicates'] === true
+  const keepsDuplicates = flags['keep-duplicates'] === true
   const isTrial = flags['dry-run'] === true
   const ask = (isTrial: boolean): Promise<Imported> =>
     context.store.ask('importEntries', {
       rows: Array.from(places, rowAt),
-      keepsDuplicates: keeps ? 1 : 0,
-      isTrial: isTrial ? 1 : 0
+      keepsDuplicates,
+      isTrial
     })
   // Before anything is written, since who has a group in a list sees its entries at once.
   if (hasGroups) terminal.say((await ask(true)).groups.map(groupLine))
   const answer = await ask(isTrial)
   const { duplicates } = answer
   if (isTrial) {
-    const isLeftOut = new Set(keeps ? [] : duplicates)
+    const isLeftOut = new Set(keepsDuplicates ? [] : duplicates)
     for (const place of places) {
       if (isLeftOut.has(place)) continue
       const { sistema, usuario, status } = rowAt(place)
@@ -131,19 +131,19 @@ async function importFile(context: Context): Promise<void> {
     }
   }
   const duplicateLines = duplicates.map(place => lines.get(place))
-  report(terminal, source, { skipped, notKept, duplicateLines, keeps, isTrial }, answer)
+  report(terminal, source, { skipped, notKept, duplicateLines, keepsDuplicates, isTrial }, answer)
 }
 
 interface ImportSummary extends Pick<Read, 'skipped' | 'notKept'> {
   readonly duplicateLines: readonly number[]
-  readonly keeps: boolean
+  readonly keepsDuplicates: boolean
   readonly isTrial: boolean
 }
 
 function report(
   terminal: Context['terminal'],
   { format, unit, never, bin }: Source,
-  { skipped, notKept, duplicateLines, keeps, isTrial }: ImportSummary,
+  { skipped, notKept, duplicateLines, keepsDuplicates, isTrial }: ImportSummary,
   { duplicates, groups, made, first }: Imported
 ): void {
   const result = {
@@ -161,7 +161,7 @@ function report(
   terminal.show(result, [
     `format       ${format}`,
     `no entry     ${named(skipped, unit)}`,
-    `duplicates   ${named(duplicateLines, unit)}${keeps ? ', kept' : ''}`,
+    `duplicates   ${named(duplicateLines, unit)}${keepsDuplicates ? ', kept' : ''}`,
     ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
     `${isTrial ? 'would make  ' : 'made        '} ${made}${idsFrom(first, made)}`,
     ...(never === undefined
