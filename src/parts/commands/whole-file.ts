@@ -15,6 +15,7 @@ import {
   type Files,
   type FileStat
 } from '../../journal/files.ts'
+import { breath, type Ending } from './signals.ts'
 
 /** `write` returns when the piece is on the device. */
 export interface NewFile {
@@ -32,6 +33,8 @@ interface WholeFileOptions {
   readonly confirm?: (() => void) | undefined
   /** A second name in the folder for the replaced file. A kill may leave both. */
   readonly keepsAs?: string | undefined
+  /** A signal before the file has its name ends the program, and leaves no file either. */
+  readonly ending?: Ending | undefined
 }
 
 /** File systems without hard links: FAT, some network file systems. */
@@ -47,15 +50,19 @@ export async function makeWhole<T>(
   make: (file: NewFile) => T | Promise<T>,
   options: WholeFileOptions = {}
 ): Promise<T> {
-  const { replaces, keepsAs, confirm = () => {} } = options
+  const { replaces, keepsAs, confirm = () => {}, ending } = options
+  const state = replaces === undefined ? 'was not made' : 'is as it was'
   const folder = dirname(path)
   for (const name of [keepsAs, replaces === undefined ? path : undefined]) {
     if (name !== undefined) refuseTaken(files, name)
   }
   syncNames(files, folder) // fails before anything is made
   const part = `${path}.${randomInt(2 ** 47)}.part`
+  const removePart = (): void => {
+    if (files.stat(part) !== undefined) files.remove(part)
+  }
   let isPlaced = false
-  try {
+  const act = async (): Promise<T> => {
     const descriptor = files.createToAppend(part)
     let made: T
     const write = (piece: Buffer | string): void => {
@@ -71,17 +78,24 @@ export async function makeWhole<T>(
     } finally {
       files.close(descriptor)
     }
+    if (ending !== undefined) await breath()
     confirm() // as late as possible: what it looks at may change
     if (replaces === undefined) linkInPlace(files, part, path)
     else replace(files, part, path, replaces, keepsAs)
     isPlaced = true
     syncNames(files, folder)
     return made
+  }
+  const onEnd = (): string => {
+    removePart()
+    return `${path} ${state}`
+  }
+  try {
+    return await (ending === undefined ? act() : ending(onEnd, act))
   } catch (error) {
-    const state = replaces === undefined ? 'was not made' : 'is as it was'
     throw isFull(error) && !isPlaced ? Object.assign(error as Error, { path, state }) : error
   } finally {
-    if (files.stat(part) !== undefined) files.remove(part)
+    removePart()
   }
 }
 

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { Failure } from '../../../errors.ts'
 import type { FileJournal } from '../../../journal/file-journal.ts'
 import { REWRITTEN, WHOLE, type JournalRecord } from '../../../journal/journal.ts'
-import { readInSteps, type Recovered } from '../../../journal/recover.ts'
+import { readInSteps } from '../../../journal/recover.ts'
 import type { State } from '../../../store/state.ts'
 import { isExpired } from '../../../rights/rights.ts'
 import { OperatorError } from '../../commands/command.ts'
@@ -15,7 +15,6 @@ import { makeWhole } from '../../commands/whole-file.ts'
 import { CONTINUATIONS, CONTINUED, type Continued } from '../commands/journal-files.ts'
 import { ofFile } from '../system-error.ts'
 import { checkpointOf, type Checkpoint } from './checkpoint.ts'
-import { leavingNoPart } from './saved-journal.ts'
 import { contentOf, writeJournal, type Content, type Unnumbered } from './write-journal.ts'
 
 /**
@@ -97,16 +96,10 @@ async function replaced(
     const options = {
       replaces: files.stat(path),
       keepsAs: archive,
-      confirm: () => journal.assertWritable()
+      confirm: () => journal.assertWritable(),
+      ending
     }
-    const made = await leavingNoPart<Recovered>(ending, files, `${path} is as it was`, track =>
-      makeWhole(
-        files,
-        path,
-        track(part => writeJournal(part, content, how)),
-        options
-      )
-    )
+    const made = await makeWhole(files, path, part => writeJournal(part, content, how), options)
     return {
       path,
       records: made.records,

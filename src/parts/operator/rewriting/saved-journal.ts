@@ -14,7 +14,7 @@ import {
   type JournalStatus,
   type Reached
 } from '../../commands/command.ts'
-import { breath, type Ending } from '../../commands/signals.ts'
+import type { Ending } from '../../commands/signals.ts'
 import { readWithBreaths } from '../commands/same-file.ts'
 import { ofFile } from '../system-error.ts'
 
@@ -24,55 +24,19 @@ import { ofFile } from '../system-error.ts'
 export async function makeFile<T>(
   ending: Ending,
   path: string,
-  make: Make<T>,
+  make: (file: NewFile) => T | Promise<T>,
   files: Files = disk,
-  { replaces, aside }: HowMade = {}
+  replaces?: FileStat
 ): Promise<T> {
   const target = resolve(path)
   try {
-    const state = `${target} ${replaces === undefined ? 'was not made' : 'is as it was'}`
-    const act: Tracked<T> = track => makeWhole(files, target, track(make), { replaces })
-    return await leavingNoPart(ending, files, state, act, aside)
+    return await makeWhole(files, target, make, { replaces, ending })
   } catch (error) {
     if (systemCode(error) === 'EEXIST') throw new OperatorError((error as Error).message)
     if (systemCode(error) === 'ESTALE')
       throw new OperatorError(`${(error as Error).message}, and was left as it is`)
     throw ofFile(error, target)
   }
-}
-
-interface HowMade {
-  readonly replaces?: FileStat | undefined
-  /** Goes if a signal ends this. */
-  readonly aside?: string | undefined
-}
-
-type Tracked<T> = (track: (make: Make<T>) => Make<T>) => Promise<T>
-type Make<T> = (file: NewFile) => T | Promise<T>
-
-/** A signal before the file has its name removes it, says `state`, and ends the program. */
-export function leavingNoPart<T>(
-  ending: Ending,
-  files: Files,
-  state: string,
-  act: Tracked<T>,
-  aside?: string
-): Promise<T> {
-  let part: string | undefined
-  const track =
-    (make: Make<T>): Make<T> =>
-    async file => {
-      part = file.path
-      const made = await make(file)
-      await breath()
-      return made
-    }
-  const remove = (): string => {
-    for (const path of [part, aside])
-      if (path !== undefined && files.stat(path) !== undefined) files.remove(path)
-    return state
-  }
-  return ending(remove, () => act(track))
 }
 
 interface HowSaved {
@@ -136,6 +100,6 @@ export function saveJournal(
       return { ...read, records: made.records, head }
     },
     files,
-    { replaces }
+    replaces
   )
 }

@@ -145,8 +145,14 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
   if (aside !== undefined) await makeFile(ending, aside, file => file.write(texts.join('')), files)
   try {
+    // A signal leaves neither of the two.
+    const leavingNeither: Ending = (onEnd, act) =>
+      ending(() => {
+        if (aside !== undefined) files.remove(aside)
+        return onEnd()
+      }, act)
     const { records, head } = await makeFile(
-      ending,
+      leavingNeither,
       target,
       file =>
         writeJournal(file, content, {
@@ -155,8 +161,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
           nonce: nonces(randomBytes),
           onProgress: share => onProgress('writing the new journal', share)
         }),
-      files,
-      { aside }
+      files
     )
     return { ...rebuilt, records, head, aside }
   } catch (error) {
