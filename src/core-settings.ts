@@ -131,7 +131,8 @@ export const coreSettings = (
     'N',
     undefined,
     parseMinutes,
-    'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'
+    'The lifetime of a token from a login, in minutes, fractions allowed; without it, ' +
+      'until it is revoked.'
   ),
   tokensPerUser: setting(
     'N',

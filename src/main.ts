@@ -49,7 +49,8 @@ async function main(): Promise<void> {
     // Acknowledged changes are safe, whatever fails here.
     await service.close().catch(error => {
       log.warn(
-        `the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`
+        `the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; ` +
+          'look at that disk'
       )
     })
     // The last line goes out first, but a stuck reader must not hold the end.

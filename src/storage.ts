@@ -85,7 +85,8 @@ function announceStorage(
   const { path, endpoints, isNew = false } = journal.location()
   if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
   log.info(
-    `journal        ${counted(records, 'record')}, ${counted(count, 'entry', 'entries')} (${active} active)`
+    `journal        ${counted(records, 'record')}, ${counted(count, 'entry', 'entries')} ` +
+      `(${active} active)`
   )
   log.info(`chain head     ${head}`)
   if (endpoints !== undefined) log.info(`${kind.padEnd(14)} ${path} at ${endpoints.join(', ')}`)

@@ -76,8 +76,8 @@ export function passwordFault(
   return (
     newPassword.fault(field, password) ??
     (isGuessed(password, email)
-      ? `The ${field} field must not be made of a few common words, digits, ` +
-        'keys in their order, the address or the name of this service: such passwords are guessed first.'
+      ? `The ${field} field must not be made of a few common words, digits, keys in their order, ` +
+        'the address or the name of this service: such passwords are guessed first.'
       : undefined)
   )
 }

@@ -16,10 +16,14 @@ const DIGITS = /^[678]$/
 const PERIOD = /^[1-9][0-9]{0,2}$/
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** 80 bits, 16 letters of base32; RFC 4226 §4 asks for 128, but services give 80. Words are shorter. */
+/**
+ * 80 bits, 16 letters of base32; RFC 4226 §4 asks for 128, but services give 80. Words are shorter.
+ */
 const LEAST_SECRET_BYTES = 10
 
-/** Undefined for what `otpIn` does not read, and for a secret that is shorter than a new one may be. */
+/**
+ * Undefined for what `otpIn` does not read, and for a secret that is shorter than a new one may be.
+ */
 export function newOtpIn(text: string): Otp | undefined {
   const otp = otpIn(text)
   return otp !== undefined && otp.secret.length >= LEAST_SECRET_BYTES ? otp : undefined

@@ -202,7 +202,8 @@ function embedded(
       }
       if (request.httpVersionMajor !== 1) warnOfVersion()
       const whole = wholeTarget(prefix, request)
-      const target = whole === '*' ? whole : below(prefix, whole) // `OPTIONS *` is about the whole server
+      // `OPTIONS *` is about the whole server.
+      const target = whole === '*' ? whole : below(prefix, whole)
       const answer = (reply: Reply): void => respond(response, reply, [], pipeline.isStopping())
       if (target === undefined) return answer(statusReply(404))
       // The page's relative links need the slash.
@@ -235,8 +236,8 @@ function assertOfNode(
   if (isOfNode) return
   throw new Failure(
     'request-foreign',
-    'handle takes the IncomingMessage and the ServerResponse of node:http; with ' +
-      'Bun.serve, Deno.serve or a route of Next there are none: serve with node:http there, or listen()'
+    'handle takes the IncomingMessage and the ServerResponse of node:http; with Bun.serve, ' +
+      'Deno.serve or a route of Next there are none: serve with node:http there, or listen()'
   )
 }
 

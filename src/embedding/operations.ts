@@ -222,7 +222,8 @@ function optionsIn(
   const or = names.length === 1 ? 'or nothing' : 'one of the two, or nothing'
   throw new Failure(
     'setting-invalid',
-    `the last argument of ${operation} is { ${form} }, ${or}; an undefined in its place is not nothing`
+    `the last argument of ${operation} is { ${form} }, ${or}; an undefined in its place is ` +
+      'not nothing'
   )
 }
 

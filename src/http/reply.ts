@@ -15,7 +15,10 @@ export interface Reply {
   readonly isLast?: boolean
   /** The passwords in the body. Sent only once it is recorded who is told them. */
   readonly tells?: Tells | undefined
-  /** Makes the answer again, when that is recorded; without it, the handler does, which must not wait. */
+  /**
+   * Makes the answer again, when that is recorded; without it, the handler does, which must not
+   * wait.
+   */
   readonly again?: () => Reply
   /** For the access log: the user, the token's hash, the entry. */
   readonly logged?: {
@@ -118,7 +121,8 @@ export const UNRECORDED: Reply = messageReply(500, 'Error recording who is given
 export const PRECONDITION_FAILED: Reply = statusReply(412)
 export const READ_BEFORE: Reply = messageReply(
   500,
-  'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.'
+  'Middleware has read the body before it came here: pass it on unread, or parsed as JSON ' +
+    'in request.body.'
 )
 /** Only for the log, by nginx's number. */
 export const CLIENT_GONE: Reply = { status: 499 }

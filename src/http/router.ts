@@ -39,7 +39,9 @@ export interface Route<Body = unknown> {
   readonly allowsHttp?: boolean
   /** Besides the general limit. */
   readonly limit?: RateLimit | undefined
-  /** Whatever `RATE_LIMIT_BY` says: who has a token of the user must not use up the user's minute. */
+  /**
+   * Whatever `RATE_LIMIT_BY` says: who has a token of the user must not use up the user's minute.
+   */
   readonly isCountedByAddress?: true
   /** Without a shape, the body is not read. */
   readonly shape?: Shape

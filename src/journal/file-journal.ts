@@ -185,7 +185,8 @@ export class FileJournal implements DurableJournal {
     if (!isFull(error)) return this.fail(`the device reported an error: ${what}`)
     if (this.#fullSince === undefined) {
       this.#options.warn(
-        `a write to the journal found no room (${what}) and was cut back; changes fail until there is`
+        `a write to the journal found no room (${what}) and was cut back; ` +
+          'changes fail until there is'
       )
     }
     this.#fullSince ??= this.#options.wallMs()

@@ -184,7 +184,8 @@ function copyTail(
     writeWhole(files, copy, piecesOf(files, file, goodBytes))
   } catch (error) {
     const how = isFull(error) ? '; make room, and start again' : ''
-    const why = `${path} ends in ${what}; they could not be moved to ${copy}: ${systemCode(error)}${how}`
+    const because = `${systemCode(error)}${how}`
+    const why = `${path} ends in ${what}; they could not be moved to ${copy}: ${because}`
     throw new Failure('folder-unusable', why, { cause: error })
   }
   const isNamed = trySync(() => files.sync(folder))
@@ -266,7 +267,8 @@ function assertMayBegin(options: FolderOptions, path: string, found: Keyring | u
   if (mayCreate === true) return
   if (mustExist === true) throw missing(options, path)
   if (found === undefined || given !== undefined) return
-  // There is a key file: of a journal, unless the first start was killed, or it was made beforehand.
+  // There is a key file: of a journal, unless the first start was killed or the file was made
+  // beforehand.
   if (dirname(keyFile) !== folder) {
     const what = isEmptyFile ? 'is empty' : 'does not exist'
     warn(`${path} ${what}, though its key does; starting a new journal`)
@@ -328,7 +330,7 @@ function wayToJournal(files: Files, folder: string): string {
   if (left !== undefined)
     return `${left}; if you want a new, empty store, move all such files away first`
   return (
-    "if entries were stored there, restore a backup (the operator's command journal restore); if nothing " +
-    "was, or you want a new, empty store, run the operator's command init"
+    "if entries were stored there, restore a backup (the operator's command journal restore); " +
+    "if nothing was, or you want a new, empty store, run the operator's command init"
   )
 }

@@ -129,12 +129,13 @@ export function sealLine(
   nonce: Buffer,
   startsWrite: boolean
 ): readonly [text: string, hash: string] {
-  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${key.name}"`
+  const { name, secret } = key
+  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${name}"`
   nonce[0] =
     (nonce[0]! & ~(STARTS_WRITE | IS_LONG)) |
     (startsWrite ? STARTS_WRITE : 0) |
     (Buffer.byteLength(json) > MAX_COMMIT_BYTES ? IS_LONG : 0)
-  const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
+  const cipher = createCipheriv('aes-256-gcm', secret, nonce)
   cipher.setAAD(Buffer.from(previousHash + sealedHead, 'latin1'))
   const ciphertext = cipher.update(json, 'utf8')
   cipher.final()

@@ -78,8 +78,9 @@ export async function lockFolder(
       return await tryToLock(files, folder, `${process.pid}-${random(2 ** 47).toString(16)}.sock`)
     } catch (error) {
       if (!(error instanceof Failure)) {
-        const what = `${fileFault(files, error, folder)}${isFull(error) ? ': there is no room for its lock' : ''}`
-        throw new Failure('folder-unusable', what, { cause: error })
+        const full = isFull(error) ? ': there is no room for its lock' : ''
+        const what = fileFault(files, error, folder)
+        throw new Failure('folder-unusable', `${what}${full}`, { cause: error })
       }
       if (error.code !== 'folder-held' || tries === TRIES) throw error
     }

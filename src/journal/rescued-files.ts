@@ -46,7 +46,8 @@ function named(files: Files, folder: string, names: RegExp, what: string): strin
   const how =
     found.length === 1 && names !== PARTS
       ? `take it back with the operator's command journal restore ${first.path}`
-      : "look at each (journal verify FILE), and take one back with the operator's command journal restore FILE"
+      : "look at each (journal verify FILE), and take one back with the operator's command " +
+        'journal restore FILE'
   return `${shown}${more} may hold ${what}: ${how}`
 }
 

@@ -149,7 +149,8 @@ export async function markRecording(
   } catch (error) {
     if (!asksForTokens || !(error instanceof Failure)) throw error
     warn(
-      `until the journal takes records, users are answered only passwords that they know: ${error.message}`
+      'until the journal takes records, users are answered only passwords that they know: ' +
+        error.message
     )
   }
 }

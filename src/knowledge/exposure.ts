@@ -28,7 +28,9 @@ export class Exposure {
     )
   }
 
-  /** Users who know the password of an entry, and may not be told it. `byEntry`: see `Knowledge`. */
+  /**
+   * Users who know the password of an entry, and may not be told it. `byEntry`: see `Knowledge`.
+   */
   of(id: number, byEntry: boolean): readonly number[] {
     const { entries, knowledge } = this.#state
     return this.#outsidersOf(entries.grupo(id)).filter(

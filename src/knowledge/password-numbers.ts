@@ -156,7 +156,8 @@ interface Held {
 
 function keyOf(password: string): string {
   if (password.length <= MAX_KEY_UNITS) return password
-  return hash('sha512', Buffer.from(password, 'utf16le'), 'base64url') // UTF-8 has no lone surrogates
+  // UTF-8 has no lone surrogates.
+  return hash('sha512', Buffer.from(password, 'utf16le'), 'base64url')
 }
 
 /** A part of a longer string would keep all of that. */

@@ -62,8 +62,8 @@ export class GroupNames {
   }
 
   /**
-   * A valid name as it was first spelled, or as it is given if it is new. Throws `input-invalid` for
-   * `field` if something in a new name is not seen.
+   * A valid name as it was first spelled, or as it is given if it is new. Throws `input-invalid`
+   * for `field` if something in a new name is not seen.
    */
   spelled(given: string, field?: string): string {
     const name = groupName(given)!

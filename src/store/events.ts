@@ -1,4 +1,6 @@
-/** The events that a journal may hold: slices, each of one subject, and what they do to the state. */
+/**
+ * The events that a journal may hold: slices, each of one subject, and what they do to the state.
+ */
 import type { LoginEvents, UserEvents } from '../accounts/user-events.ts'
 import type { EntryEvents } from '../entries/entry-events.ts'
 import type { EntryTable } from '../entries/entry-table.ts'

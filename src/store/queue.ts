@@ -14,8 +14,8 @@ export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEve
 export interface Queued {
   readonly command: Command<unknown>
   /**
-   * `alone`: nothing shares its write. `first`: nothing of its write is decided before it but others
-   * of these.
+   * `alone`: nothing shares its write. `first`: nothing of its write is decided before it but
+   * others of these.
    */
   readonly turn: 'any' | 'alone' | 'first'
   /** Its token must still stand when it is decided. */

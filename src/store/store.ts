@@ -152,8 +152,9 @@ export class Store {
    * The journal calls it again if others' records came first: then the write is decided anew,
    * perhaps with more. If the write had nothing to record, the journal has asked for the newest
    * records so that its commands can be answered, and what came meanwhile must not be answered on
-   * them. For example, instance A asks for a command that changes nothing, and gets records up to 7.
-   * Then B makes record 8, and its client asks A: on the records up to 7, A would not know of it.
+   * them. For example, instance A asks for a command that changes nothing, and gets records up to
+   * 7. Then B makes record 8, and its client asks A: on the records up to 7, A would not know of
+   * it.
    */
   #decide(): readonly EncodedEvent[] {
     const { commands: before, events } = this.#write
@@ -204,8 +205,8 @@ class WriteDraft {
 
   /**
    * False if its events would make the write longer than `maxBytes`, which only a command alone
-   * may: it is decided again for the next write. An error may follow from an earlier event, so it is
-   * told once that event is durable.
+   * may: it is decided again for the next write. An error may follow from an earlier event, so it
+   * is told once that event is durable.
    */
   decide(queued: Queued): boolean {
     const { maxRecords, maxBytes } = this.#journal

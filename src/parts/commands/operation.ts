@@ -48,8 +48,8 @@ export type Among = 'active' | 'deleted' | 'all'
 
 /**
  * `changed`: when the password was set (null: unknown); `reused`: how many other active entries
- * have it; `sameAs`: the least id that has it; `exposedTo`: users who know it and may not be told it
- * any more, as a place in `Found.lists`; `unrecordedBefore`: see `Unrecorded`.
+ * have it; `sameAs`: the least id that has it; `exposedTo`: users who know it and may not be told
+ * it any more, as a place in `Found.lists`; `unrecordedBefore`: see `Unrecorded`.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
     readonly changed?: string | null

@@ -84,8 +84,8 @@ export class Terminal {
 
   /**
    * A terminal's width cuts the table. `none` goes to standard error, since scripts count lines.
-   * `items` are gone through several times, and are the same each time. `words`: headers that are no names of fields;
-   * `absent`: what a field means that a row lacks.
+   * `items` are gone through several times, and are the same each time. `words`: headers that are
+   * no names of fields; `absent`: what a field means that a row lacks.
    */
   list(items: Iterable<object>, none: string, words: Words = {}, absent: Words = {}): void {
     if (this.#asJson) return this.listJson('[', items, ']')

@@ -104,7 +104,8 @@ function syncNames(files: Files, folder: string): void {
     files.sync(folder)
   } catch (error) {
     const code = systemCode(error)
-    const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
+    const how = 'its file system cannot make names durable; use another file system'
+    const what = `${folder}: ${code}; ${how}`
     throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : (error as Error), {
       code,
       path: folder

@@ -10,7 +10,9 @@ export const COMMANDS: readonly Command[] = [
     name: 'journal copy',
     journals: ['etcd'],
     options: { to: { value: 'WHERE', help: 'etcd' } },
-    help: 'copies the journal of the folder, verified, into etcd, where none is yet; journal backup goes the other way',
+    help:
+      'copies the journal of the folder, verified, into etcd, where none is yet; ' +
+      'journal backup goes the other way',
     journal: ({ to }) => {
       if (to === 'etcd') return 'file'
       throw new UsageError(

@@ -120,7 +120,9 @@ export async function remove({
     if (marker.state === 'damaged') throw unusable(marker, etcdPrefix)!
     const newest = keys === 0 ? START : await log.record(keys, inTime(ETCD_READ_TIMEOUT_MS))
     if (newest === undefined) {
-      const how = `look at them (etcdctl get ${etcdPrefix} --prefix --keys-only), and remove them by hand`
+      const how =
+        `look at them (etcdctl get ${etcdPrefix} --prefix --keys-only), ` +
+        'and remove them by hand'
       throw new OperatorError(
         `${etcdPrefix} lacks records, or has keys of another program among its ${keys}; ${how}`
       )
@@ -130,8 +132,8 @@ export async function remove({
     const isInUse = keys > 0 && ['empty', 'begun', 'copied'].includes(marker.state)
     if (isInUse && !newest.text.endsWith(`"hash":"${String(flags['head'])}"}`)) {
       const how =
-        'does not end with a head given by --head; close it first (journal close); if etcd is full, ' +
-        'make a backup and give its head by --head'
+        'does not end with a head given by --head; close it first (journal close); ' +
+        'if etcd is full, make a backup and give its head by --head'
       throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and ${how}`)
     }
     await terminal.confirm(
@@ -183,7 +185,9 @@ function answered<T>(
   becomes: string,
   act: () => Promise<T>
 ): Promise<T> {
-  const mayBe = `${prefix} may be ${becomes}, or not: journal verify says so, and the same command may be repeated`
+  const mayBe =
+    `${prefix} may be ${becomes}, or not: journal verify says so, and the same command may ` +
+    'be repeated'
   return terminal.saying(mayBe, act).catch(error => {
     if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
     throw new OperatorError(`${error.message}; ${mayBe}`)

@@ -67,7 +67,8 @@ const UNAUTHENTICATED = 16
 
 export const isFull = ({ message }: Error): boolean => /database space exceeded/.test(message)
 const MAKE_ROOM =
-  'compact and defragment it, or raise --quota-backend-bytes, then end its alarm (etcdctl alarm disarm)'
+  'compact and defragment it, or raise --quota-backend-bytes, then end its alarm ' +
+  '(etcdctl alarm disarm)'
 
 /** The request needs another token or a smaller answer, not another endpoint. */
 class SameEndpoint extends Error {}

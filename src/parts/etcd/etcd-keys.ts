@@ -4,8 +4,8 @@
  *
  *     PREFIX.key                 the marker
  *     PREFIX.turn/ID             who waits for a turn
- *     PREFIX/0000000000000001    the first record, and so on; numbers have sixteen digits, the first always 0
- *     PREFIX/1                   the end of the range that all of these stand in, and the watch covers
+ *     PREFIX/0000000000000001    the first record, and so on; sixteen digits, the first always 0
+ *     PREFIX/1                   the end of the range of all these keys, which the watch covers
  */
 import { Buffer } from 'node:buffer'
 import { MAX_ETCD_TURN_MS } from './etcd-limits.ts'

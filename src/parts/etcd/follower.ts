@@ -146,7 +146,8 @@ export class Follower {
           pauseMs === ETCD_RETRY_PAUSE_MS
         ) {
           pauseMs = ETCD_WATCH_SILENCE_MS
-          const how = `its role should cover all keys from ${this.log.prefix}.key to ${this.log.prefix}/1`
+          const { prefix } = this.log
+          const how = `its role should cover all keys from ${prefix}.key to ${prefix}/1`
           if (!hasSaid)
             this.#warn(
               `etcd's user may not watch the journal, so changes of others are read late; ${how}`

@@ -54,8 +54,8 @@ export function unusable({ state, text }: Marker, prefix: string): Failure | und
   }
   if (state !== 'damaged') return undefined
   const how =
-    'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix in that value; if not, ' +
-    'set the value to the name of the key of the newest record, a space, and begun'
+    'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix in that value; ' +
+    'if not, set the value to the name of the key of the newest record, a space, and begun'
   const what = `the value of ${prefix}.key in etcd is no marker: ${JSON.stringify(text)}`
   return new Failure('journal-damaged', `${what}; ${how}`)
 }
@@ -72,8 +72,8 @@ export function withoutMarker(prefix: string, keys: number): Failure {
   const how =
     keys === 0
       ? 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy a copy'
-      : `but ${keys} keys where its records would be: if they are records, ` +
-        "put the name of the newest one's key there, a space, and begun; if not, name another ETCD_PREFIX"
+      : `but ${keys} keys where its records would be: if they are records, put the name of the ` +
+        "newest one's key there, a space, and begun; if not, name another ETCD_PREFIX"
   return new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
 }
 

@@ -81,7 +81,9 @@ export class Sealing implements KeyFinder {
       .change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS)
       .catch(error => {
         if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
-        const how = `key ${name} may seal by now: etcdctl get ${this.#log.prefix}.key names the key that seals`
+        const how =
+          `key ${name} may seal by now: etcdctl get ${this.#log.prefix}.key names the key ` +
+          'that seals'
         throw new Failure('journal-unreachable', `${error.detail}; ${how}`, { cause: error })
       })
     if (changed?.text !== text) {

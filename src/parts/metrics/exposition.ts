@@ -36,7 +36,8 @@ export function metric(
     )
     return `${name}${suffix}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
   })
-  return `# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}\n# TYPE ${name} ${type}\n${lines.join('')}`
+  const said = help.replace(/[\\\n]/g, escaped)
+  return `# HELP ${name} ${said}\n# TYPE ${name} ${type}\n${lines.join('')}`
 }
 
 function escaped(character: string): string {

@@ -30,7 +30,8 @@ const NOT_LOCAL = messageReply(
 )
 const FOREIGN_HOST = messageReply(
   403,
-  'The Host of this request is not known here: ask by an IP address or localhost, or name it in ALLOWED_HOSTS.'
+  'The Host of this request is not known here: ask by an IP address or localhost, ' +
+    'or name it in ALLOWED_HOSTS.'
 )
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
 const exposed = (text: string): Reply => ({ status: 200, body: text, kind: EXPOSITION })

@@ -15,7 +15,8 @@ export const metrics: Part<MetricsSettings> = {
       'WHO',
       'local',
       parseWord('local', 'public', 'off'),
-      'Who may read `/healthz` and `/livez`: `local`, this machine and anyone with a token; `public`, anyone; `off`.'
+      'Who may read `/healthz` and `/livez`: `local`, this machine and anyone with a token; ' +
+        '`public`, anyone; `off`.'
     ),
     metrics: setting(
       'WHO',

@@ -115,8 +115,8 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'entries',
     summary: 'Create an entry',
     description:
-      'The entry is active; its id is the next one. Who has one group creates in that one; who has ' +
-      'several names one of them in `grupo`.',
+      'The entry is active; its id is the next one. Who has one group creates in that one; ' +
+      'who has several names one of them in `grupo`.',
     body: ref('EntryFields'),
     bodies: { created: EXAMPLE },
     answers: {
@@ -129,7 +129,8 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'entries',
     summary: 'Update an entry',
     description:
-      'Fields that are not given stay as they are. Another `grupo` takes the ability to delete, too.',
+      'Fields that are not given stay as they are. Another `grupo` takes the ability ' +
+      'to delete, too.',
     ids: { updated: 1, unknown: UNKNOWN_ID },
     honoursIfMatch: true,
     body: ref('EntryChanges'),
@@ -256,7 +257,8 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'session',
     summary: 'End tokens of the user whose token it is',
     description:
-      'With a token of a login. `session` is an id of `ownSessions`, or `others`: all logins before this one.',
+      'With a token of a login. `session` is an id of `ownSessions`, or `others`: ' +
+      'all logins before this one.',
     body: closed(form({ session: text })),
     bodies: { ended: { session: 'others' }, unknownSession: { session: 'none' } },
     answers: {

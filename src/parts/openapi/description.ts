@@ -69,8 +69,8 @@ export function describe({ settings, prefix, routes }: PartContext<object>): Jso
       version: VERSION,
       license: { name: 'MIT', identifier: 'MIT' },
       description:
-        'Stores password entries: a password, the system it belongs to, a user name. An example of a ' +
-        'request and the example of its answer have the same name.',
+        'Stores password entries: a password, the system it belongs to, a user name. ' +
+        'An example of a request and the example of its answer have the same name.',
       contact: { name: 'The operator of this service' }
     },
     servers: [{ url: prefix || '/', description: 'This service.' }],

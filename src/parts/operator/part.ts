@@ -31,7 +31,8 @@ async function settleNotes(
     ])
     for (const name of notes) disk.remove(join(folder, name))
     warn(
-      `${named}: operators were shown passwords; now a record says that, and these files are removed`
+      `${named}: operators were shown passwords; now a record says that, and these files ` +
+        'are removed'
     )
   } catch (error) {
     warn(

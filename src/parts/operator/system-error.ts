@@ -78,7 +78,8 @@ function faultOf(
 function denied({ message, permission = '', resource = '' }: Denied): string {
   const what = resource === '' ? message.replace(/\.$/, '') : `${permission} of ${resource}`
   return (
-    `Node's permission model refuses this (${what}), and nothing was changed; run the command without these ` +
-    'flags of Node, and if the service was started with them, stop it first'
+    `Node's permission model refuses this (${what}), and nothing was changed; ` +
+    'run the command without these flags of Node, and if the service was started with ' +
+    'them, stop it first'
   )
 }

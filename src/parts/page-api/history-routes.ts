@@ -77,12 +77,11 @@ const HISTORY: RouteDescription = {
   summary: 'The changes of an entry, newest first.',
   description:
     'With the names of the fields that each set, and with those values that are no secret; ' +
-    '`formerPassword` and `formerNotes` give the others. At most 500. ' +
-    '`version` counts the changes of this entry from 1; a compaction begins again. ' +
-    'Of the time in a group that the caller does not see, `unseen` says that something was changed and when; the ' +
-    'change that brought the entry in sight has all fields. ' +
-    'One history is read at a time; 503 asks to come again. ' +
-    'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+    '`formerPassword` and `formerNotes` give the others. At most 500. `version` counts the ' +
+    'changes of this entry from 1; a compaction begins again. Of the time in a group that the ' +
+    'caller does not see, `unseen` says that something was changed and when; ' +
+    'the change that brought the entry in sight has all fields. One history is read at a time; ' +
+    '503 asks to come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
   ids: { history: 1, unknown: UNKNOWN_ID },
   answers: {
     history: jsonReply(200, {
@@ -133,8 +132,9 @@ function formerOf(field: 'password' | 'notas', summary: string): RouteDescriptio
     tag: 'extra',
     summary,
     description:
-      '`version` is from the history. A version that set none, an unknown one, and one out of sight are ' +
-      'answered as an unknown id. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+      '`version` is from the history. A version that set none, an unknown one, ' +
+      'and one out of sight are answered as an unknown id. Served where `EXTRA_ROUTES=on` and ' +
+      'the journal is in a file.',
     ids: { former: 1, unknown: UNKNOWN_ID },
     answers: {
       former: jsonReply(200, { [field]: FIELDS[field].example, status: 200 }),

@@ -56,12 +56,13 @@ const LIST: RouteDescription = {
   tag: 'extra',
   summary: 'The active entries without their secrets.',
   description:
-    'An empty array if there is none. `changed` is when the password was last set, if that is known. For ' +
-    'callers who may also list the passwords, `reused` says how many other entries have the same one. For ' +
-    'callers who may ask who knows a password, `exposed` says how many know this one who may not be told it any ' +
-    'more, and `exposedTo` who the first five are; before `unrecordedBefore`, others may have read it. `notas` ' +
-    'and `otp` are true if they are set. With `If-None-Match`, 304 if nothing has changed. Served if ' +
-    '`EXTRA_ROUTES=on`, or with a page.',
+    'An empty array if there is none. `changed` is when the password was last set, ' +
+    'if that is known. For callers who may also list the passwords, `reused` says how many ' +
+    'other entries have the same one. For callers who may ask who knows a password, ' +
+    '`exposed` says how many know this one who may not be told it any more, ' +
+    'and `exposedTo` who the first five are; before `unrecordedBefore`, others may have read ' +
+    'it. `notas` and `otp` are true if they are set. With `If-None-Match`, ' +
+    '304 if nothing has changed. Served if `EXTRA_ROUTES=on`, or with a page.',
   answers: {
     entries: jsonReply(
       200,

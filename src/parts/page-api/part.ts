@@ -24,7 +24,8 @@ export const pageApi: Part<ExtraSettings> = {
       false,
       parseSwitch,
       'Whether routes beyond the contract are served: histories; without a page, ' +
-        'also the list without secrets, one-time codes and deleted entries, which a page always needs.'
+        'also the list without secrets, one-time codes and deleted entries, which a page ' +
+        'always needs.'
     )
   },
   abilities: {

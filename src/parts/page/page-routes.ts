@@ -125,7 +125,10 @@ export function pageRoutes(
   }
 }
 
-/** All but the page itself, in their order; one style sheet of all, in which the page's own comes first. */
+/**
+ * All but the page itself, in their order; one style sheet of all, in which the page's own comes
+ * first.
+ */
 function servedFiles(
   inFolder: readonly string[],
   read: (name: string) => Buffer
@@ -166,8 +169,8 @@ function operationsOf(routes: readonly Route[]): object {
 function unusable(why: string, cause?: unknown): Failure {
   return new Failure(
     'page-unusable',
-    `${why}; a bundle in one ES module needs a copy of the folder dist/parts/page/browser beside it; ` +
-      'PAGE=off, or the option page: false, serves without it',
+    `${why}; a bundle in one ES module needs a copy of the folder dist/parts/page/browser ` +
+      'beside it; PAGE=off, or the option page: false, serves without it',
     { cause }
   )
 }

@@ -20,7 +20,8 @@ export const proxyLogin: Part<ProxyLoginSettings> = {
       'NAME',
       undefined,
       parseHeader,
-      'The header in which a proxy in front of the service says whose browser it is, as an e-mail address.'
+      'The header in which a proxy in front of the service says whose browser it is, ' +
+        'as an e-mail address.'
     ),
     proxyLoginSecretFile: setting(
       'FILE',
@@ -72,6 +73,7 @@ function parseHeader(text: string): string {
   return isName && !isTaken
     ? text
     : fail(
-        'a name of letters, digits and hyphens that has no other meaning, such as X-Auth-Request-Email'
+        'a name of letters, digits and hyphens that has no other meaning, ' +
+          'such as X-Auth-Request-Email'
       )
 }

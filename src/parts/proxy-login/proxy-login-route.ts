@@ -101,7 +101,9 @@ function vouchedIn(
   if (!secret(shown)) {
     return {
       kind: 'secret',
-      why: 'X-Proxy-Login-Secret is not what PROXY_LOGIN_SECRET_FILE had at the start of the service'
+      why:
+        'X-Proxy-Login-Secret is not what PROXY_LOGIN_SECRET_FILE had ' +
+        'at the start of the service'
     }
   }
   const [value, ...more] = valuesOf(request, proxyLoginHeader.toLowerCase())
@@ -172,8 +174,8 @@ const DESCRIPTION: RouteDescription = {
   tag: 'session',
   summary: 'Log in as whom a proxy in front of the service vouches for',
   description:
-    'Issues a token as a login does, without password and code, if a trusted proxy names a user. For the ' +
-    'page of the service alone: no other origin may ask.',
+    'Issues a token as a login does, without password and code, if a trusted proxy names a ' +
+    'user. For the page of the service alone: no other origin may ask.',
   answers: { loggedIn: jsonReply(200, LOGGED_IN), refused: INVALID_CREDENTIALS },
   schemas: {
     loggedIn: {

@@ -19,15 +19,15 @@ export function secretIn(files: Files, path: string, warn: (line: string) => voi
   const secret = readSecret(files, path)
   if (!SECRET.test(secret) || new Set(secret).size < MIN_DIFFERENT_CHARACTERS) {
     throw wrong(
-      `${path} must be one line of ${MIN_SECRET_CHARACTERS} to ${MAX_SECRET_CHARACTERS} random characters ` +
-        'of ASCII without spaces: openssl rand -base64 32'
+      `${path} must be one line of ${MIN_SECRET_CHARACTERS} to ${MAX_SECRET_CHARACTERS} random ` +
+        'characters of ASCII without spaces: openssl rand -base64 32'
     )
   }
   const mode = files.stat(path)?.mode ?? 0
   if ((mode & 0o027) !== 0) {
     warn(
-      `${path} is open to others (mode ${(mode & 0o7777).toString(8)}): whoever reads it, and sends from an ` +
-        'address in TRUST_PROXY, is logged in as anybody'
+      `${path} is open to others (mode ${(mode & 0o7777).toString(8)}): whoever reads it, ` +
+        'and sends from an address in TRUST_PROXY, is logged in as anybody'
     )
   }
   const expected = hash('sha256', secret, 'buffer')

@@ -181,17 +181,21 @@ export const COMMANDS: readonly Command[] = [
       'no-password': { help: 'the user has no password, and cannot log in by one' },
       'file': {
         value: 'TEAM.csv',
-        help: 'add all users of this file, or none; its first line is email,name,groups,abilities; - is standard input'
+        help:
+          'add all users of this file, or none; its first line is email,name,groups,abilities; ' +
+          '- is standard input'
       },
       'passwords': {
         value: 'FILE',
-        help: 'with --file: the new file for the passwords, which are made; without it, the terminal shows them'
+        help:
+          'with --file: the new file for the passwords, which are made; without it, ' +
+          'the terminal shows them'
       },
       'dry-run': { help: 'with --file: show what would be added, and add nobody' }
     },
     help:
-      'adds a user, whose password it asks for; without --abilities the user may do everything, without --groups ' +
-      'with all entries',
+      'adds a user, whose password it asks for; without --abilities the user may do ' +
+      'everything, without --groups with all entries',
     examples: [
       'user add ana@example.org --name Ana',
       'user add bob@example.org --abilities password:read --groups Web,Mail',
@@ -229,7 +233,9 @@ export const COMMANDS: readonly Command[] = [
     name: 'user edit',
     positionals: ['EMAIL'],
     options: { name: { value: 'N', help: 'the new name' }, ...RIGHTS },
-    help: 'changes the name, the abilities or the groups of a user, at once and for existing tokens, too',
+    help:
+      'changes the name, the abilities or the groups of a user, at once and for existing ' +
+      'tokens, too',
     examples: [
       'user edit ana@example.org --name "Ana B."',
       'user edit ana@example.org --groups Web,Mail'
@@ -326,8 +332,8 @@ export const COMMANDS: readonly Command[] = [
       'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' }
     },
     help:
-      'issues a token and prints it, this once; without --abilities it may do what its user may, without ' +
-      '--groups it sees what its user sees',
+      'issues a token and prints it, this once; without --abilities it may do what its user ' +
+      'may, without --groups it sees what its user sees',
     examples: ['token issue ci@example.org --name "nightly build" --ttl-minutes 60'],
     run: async context => {
       const {
@@ -348,7 +354,9 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'token list',
     positionals: ['[EMAIL]'],
-    help: "lists the tokens, all of them or a user's, and when each was last used since the service began",
+    help:
+      "lists the tokens, all of them or a user's, and when each was last used since the " +
+      'service began',
     run: async ({ store, positionals: [email], terminal }) => {
       if (email !== undefined) await assertUser(store, email, true)
       const tokens = await store.ask('listTokens', {})

@@ -1,4 +1,6 @@
-/** `user add --file`: the users of a CSV file, all or none, with passwords that this program makes. */
+/**
+ * `user add --file`: the users of a CSV file, all or none, with passwords that this program makes.
+ */
 import { resolve } from 'node:path'
 import { addressOf, ANY_ABILITY } from '../../../rights/rights.ts'
 import { check, sentenceOf } from '../../../rights/validate.ts'

@@ -3,7 +3,8 @@ import { Failure } from '../../../errors.ts'
 
 /** Advice if a service still has the damaged journal in memory. */
 export const IN_MEMORY: string =
-  'the service has everything in memory: do not stop it before journal rescue FILE has written that to another file'
+  'the service has everything in memory: do not stop it before journal rescue FILE has written ' +
+  'that to another file'
 
 /** Advises a rescue instead of a backup, which would lose newer records. */
 export function damageBeside(error: Failure, more: string = ''): Failure {

@@ -297,11 +297,13 @@ export const COMMANDS: readonly Command[] = [
       reused: { help: 'those whose password another active entry has, too' },
       exposed: {
         help:
-          'those, deleted ones too, whose password somebody knows who may not be told it any more; exit code 1 ' +
-          'if others may know some'
+          'those, deleted ones too, whose password somebody knows who may not be told it any ' +
+          'more; exit code 1 if others may know some'
       }
     },
-    help: 'lists the active entries, or those whose system, user or address contains FILTER; no secrets',
+    help:
+      'lists the active entries, or those whose system, user or address contains ' +
+      'FILTER; no secrets',
     examples: [
       'entry list git',
       'entry list --deleted',
@@ -349,7 +351,9 @@ export const COMMANDS: readonly Command[] = [
       ...REVEAL,
       ...CLIP
     },
-    help: 'changes an entry: its password, which it asks for or generates, unless another field is given',
+    help:
+      'changes an entry: its password, which it asks for or generates, unless another field ' +
+      'is given',
     examples: [
       'entry edit github',
       'entry edit 3 --user bea',
@@ -388,7 +392,9 @@ export const COMMANDS: readonly Command[] = [
     name: 'entry purge',
     positionals: ['ID'],
     options: { yes: { help: 'do not ask for confirmation' } },
-    help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',
+    help:
+      'permanently deletes an entry; its old values leave the file with journal compact ' +
+      '--drop-history',
     examples: ['entry purge 3'],
     run: purge
   },

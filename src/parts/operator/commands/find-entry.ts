@@ -77,7 +77,8 @@ export async function findId(context: Context, among: Among, use: Use): Promise<
   const [one, ...others] = byPart ? holding : named
   const kind = among === 'all' ? '' : `${among} `
   if (one === undefined) {
-    const what = `no ${kind}entry has a system of this name${user === undefined ? '' : ' and this user'}`
+    const whose = user === undefined ? '' : ' and this user'
+    const what = `no ${kind}entry has a system of this name${whose}`
     throw new OperatorError(
       byPart
         ? `no ${kind}entry has this text in its system, user name or address`

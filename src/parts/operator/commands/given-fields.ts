@@ -19,7 +19,9 @@ const NOTES = {
 }
 const OTP = {
   'otp': {
-    help: 'ask for the secret of one-time codes: base32 of 16 letters or more, or an otpauth address'
+    help:
+      'ask for the secret of one-time codes: base32 of 16 letters or more, ' +
+      'or an otpauth address'
   },
   'otp-stdin': { help: 'take that secret from standard input; nothing there clears it' }
 }

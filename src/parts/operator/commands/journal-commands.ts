@@ -112,8 +112,9 @@ async function verify(context: Context): Promise<ExitCode> {
   ])
   if (head !== undefined && noted === undefined) {
     throw new LossError(
-      'the noted head is nowhere in this journal: it was replaced or tampered with, or newest records ' +
-        'are gone, or it is another journal, or it was written again since (then an archive or backup has the head)'
+      'the noted head is nowhere in this journal: it was replaced or tampered with, ' +
+        'or newest records are gone, or it is another journal, or it was written again since ' +
+        '(then an archive or backup has the head)'
     )
   }
   // Behind the head, since the journal itself is whole.
@@ -122,8 +123,9 @@ async function verify(context: Context): Promise<ExitCode> {
 }
 
 const TAIL =
-  'follow: a write that was never finished, or damage that looks the same. Only a head that was noted ' +
-  'proves where the journal ended (--head HEAD). The next start moves the bytes to a file'
+  'follow: a write that was never finished, or damage that looks the same. ' +
+  'Only a head that was noted proves where the journal ended (--head HEAD). ' +
+  'The next start moves the bytes to a file'
 
 async function show(context: Context): Promise<void> {
   const {
@@ -164,7 +166,8 @@ async function headLines(
   // Without a service, only the journal's place and length were known.
   if (records !== undefined || (await store.look()) !== undefined)
     return [
-      'a service has the journal: passwords may be read after this head, so it is not for journal restore --head'
+      'a service has the journal: passwords may be read after this head, ' +
+        'so it is not for journal restore --head'
     ]
   const name = file === '-' ? 'FILE' : file
   return [`until a service starts on it again: journal restore ${name} --head ${head}`]
@@ -215,7 +218,8 @@ async function backup(context: Context): Promise<void> {
   const more = await headLines(context, status, resolve(name), read)
   terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
     `${counted(records, 'record')}, head ${head}`,
-    `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`,
+    `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: ` +
+      'keep a copy of that file elsewhere',
     ...more
   ])
 }
@@ -360,14 +364,15 @@ function warnOfRestored(
 ): void {
   if (tornBytes > 0) {
     terminal.warn(
-      `${copy} ends with ${tornBytes} bytes of a line that is cut off. They were left out. If ` +
-        'records came after them, these are lost. If journal backup made the file, it was cut short: use another copy'
+      `${copy} ends with ${tornBytes} bytes of a line that is cut off. They were left out. ` +
+        'If records came after them, these are lost. If journal backup made the file, ' +
+        'it was cut short: use another copy'
     )
   }
   if (store.settings.journal !== 'file') {
     terminal.warn(
-      `the journal is in the file ${path}, which no service with JOURNAL=${store.settings.journal} uses: ` +
-        'journal copy --to etcd copies it there'
+      `the journal is in the file ${path}, which no service with ` +
+        `JOURNAL=${store.settings.journal} uses: journal copy --to etcd copies it there`
     )
   }
 }
@@ -421,7 +426,9 @@ export const COMMANDS: readonly Command[] = [
       },
       ...NEXT_ID
     },
-    help: 'verifies a copy and puts it into a data folder without a journal; ends all tokens; stop the service before',
+    help:
+      'verifies a copy and puts it into a data folder without a journal; ends all tokens; ' +
+      'stop the service before',
     run: restore
   }
 ]

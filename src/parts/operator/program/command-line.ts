@@ -17,7 +17,10 @@ const PROGRAM: string = `node ${process.argv[1]}`
 
 const JOURNAL: Setting<string> = {
   ...SETTINGS.journal,
-  help: `${['Where records are kept: \`file\`', ...Object.values(JOURNALS).map(({ help }) => help)].join('; ')}.`,
+  help: `${[
+    'Where records are kept: `file`',
+    ...Object.values(JOURNALS).map(({ help }) => help)
+  ].join('; ')}.`,
   parse: text =>
     text === 'memory'
       ? fail('a place that this program can reach; only the service reaches its memory')
@@ -317,7 +320,8 @@ export function overview(
       .map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
     return lines.length === 0 ? '' : `${title}\n${lines.join('')}\n`
   })
-  const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${blocks.join('')}`
+  const words = group === undefined ? 'COMMAND' : `${group} COMMAND`
+  const head = `usage: ${PROGRAM} ${words}\n\n${blocks.join('')}`
   const text = `${head}${PROGRAM} help COMMAND explains one, with examples.\n${EXIT_CODES}\n`
   const data = { commands: shown.map(({ name, help }) => ({ name, help })), exitCodes: MEANINGS }
   return [data, text]

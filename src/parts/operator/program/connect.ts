@@ -43,8 +43,8 @@ const WAITING =
   'the service has not answered yet, and may be busy with the journal: waiting; ' +
   'after Ctrl+C it may still carry out the command'
 const NO_ANSWER =
-  'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
-  'into its log, raise its limit (LimitNOFILE), or restart it'
+  'the service took no request, and nothing was changed; it may have no file descriptors left: ' +
+  'look into its log, raise its limit (LimitNOFILE), or restart it'
 const MAX_NAME_CHARACTERS = 64
 const SET_GROUP = 0o2000
 
@@ -338,7 +338,8 @@ function assertOwnSocket(files: Files, folder: string, socket: string): void {
   )
     return
   const how =
-    'if that is the service, run the command as that user; if not, stop the process that listens there'
+    'if that is the service, run the command as that user; if not, stop the process ' +
+    'that listens there'
   throw new OperatorError(`user ${owner} listens on ${socket}: ${how}`)
 }
 

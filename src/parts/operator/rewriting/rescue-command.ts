@@ -20,9 +20,10 @@ function noService({ files, settings }: Reached): string {
   const none =
     'restore a backup (journal restore), or save what can still be read (journal salvage)'
   return (
-    'no service has the lock of this folder, so there is nobody to ask. If one still runs whose folder was ' +
-    'emptied, stop it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. If none ' +
-    `runs: ${statesLeft(files, locationOf(settings).folder) ?? none}`
+    'no service has the lock of this folder, so there is nobody to ask. ' +
+    'If one still runs whose folder was emptied, stop it by SIGTERM, never kill -9: ' +
+    'it leaves journal.rescued-TIME.jsonl for journal restore. If none runs: ' +
+    `${statesLeft(files, locationOf(settings).folder) ?? none}`
   )
 }
 
@@ -76,13 +77,15 @@ function nextSteps(
   if (keyPath !== undefined && running.mayHeal === true)
     return [
       `lacks    ${lacks}: ${running.path} has them`,
-      `next     copy ${keyPath} to ${running.keyFile}, for the owner of its folder: the service goes on ` +
-        `at once, with its own journal; see journal verify, and keep ${path} until then`
+      `next     copy ${keyPath} to ${running.keyFile}, for the owner of its folder: ` +
+        'the service goes on at once, with its own journal; see journal verify, ' +
+        `and keep ${path} until then`
     ]
+  const withKey = keyPath === undefined ? '' : ` with ${keyPath} in the place of ${running.keyFile}`
   return [
     `lost     ${lacks}`,
-    `next     stop the service, move away what is left of ${running.path}, journal restore ${path} --head ${head}` +
-      `${keyPath === undefined ? '' : ` with ${keyPath} in the place of ${running.keyFile}`}, and start the service`
+    `next     stop the service, move away what is left of ${running.path}, ` +
+      `journal restore ${path} --head ${head}${withKey}, and start the service`
   ]
 }
 

@@ -80,8 +80,8 @@ async function keepState(
     writeJournal(part, contentAt(journal, state), { files, key, nonce })
   )
   say(
-    `the journal had failed: all that was in memory is in ${target}; take it back with the operator's command ` +
-      `journal restore ${target} --head ${head}`
+    `the journal had failed: all that was in memory is in ${target}; take it back with the ` +
+      `operator's command journal restore ${target} --head ${head}`
   )
 }
 

@@ -76,7 +76,9 @@ export class Salvaging {
   #free = { entries: 0, users: 0 }
   /** Bytes of a beginning that is of another journal: nothing there is believed. */
   readonly #from: number
-  /** Where the records behind the first one end without a gap, if that begins no rewritten journal. */
+  /**
+   * Where the records behind the first one end without a gap, if that begins no rewritten journal.
+   */
   #beginning: number | undefined
 
   constructor(keys: KeyFinder, noted?: string, from: number = 0) {
@@ -169,13 +171,16 @@ export class Salvaging {
     const record = line && this.#open(line)
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
-    // A record that was applied, once more, loses nothing: its hash is the same. With another hash, or
-    // at a number that is lost, it is of a fork, or comes too late to be applied.
+    // A record that was applied, once more, loses nothing: its hash is the same. With another hash,
+    // or at a number that is lost, it is of a fork, or comes too late to be applied.
     else if (this.#hashes[record.seq] !== this.#hash) this.#unplacedLines++
     else if (at === this.#end) this.#end = end
   }
 
-  /** `journal.whole` is genuine behind the hash before it, whatever number the beginning has come to. */
+  /**
+   * `journal.whole` is genuine behind the hash before it, whatever number the beginning has come
+   * to.
+   */
   #judgeBeginning(whole: Line): void {
     const key = this.#keys.find(whole.key)
     if (this.#beginning === undefined || key === undefined || whole.time < this.until!) return

@@ -280,7 +280,10 @@ function linesOf(result: ReturnType<typeof resultOf>): readonly string[] {
 
 function shownLoss({ from, to, bytes, after, before }: Loss): string {
   if (to === null)
-    return `lost     perhaps the newest, from ${from} on, after ${after}: ${bytes} bytes do not open`
+    return (
+      `lost     perhaps the newest, from ${from} on, after ${after}: ` +
+      `${bytes} bytes do not open`
+    )
   const where =
     before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
   return `lost     ${from === to ? from : `${from} to ${to}`}, ${where}, ${bytes} bytes`
@@ -343,7 +346,9 @@ export const COMMANDS: readonly Command[] = [
       ...NEXT_ID,
       'head': { value: 'HEAD', help: 'a noted head; if it is not there, the newest lines are lost' }
     },
-    help: 'makes a whole journal of what can be read of a damaged one; its former values stay behind',
+    help:
+      'makes a whole journal of what can be read of a damaged one; ' +
+      'its former values stay behind',
     journal: () => 'file',
     run
   }

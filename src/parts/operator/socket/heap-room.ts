@@ -1,4 +1,6 @@
-/** A request that is too large for the heap is refused: it would end the process, perhaps a service. */
+/**
+ * A request that is too large for the heap is refused: it would end the process, perhaps a service.
+ */
 import { getHeapStatistics } from 'node:v8'
 import { OperatorError } from '../../commands/command.ts'
 import type { State } from '../../../store/state.ts'
@@ -16,7 +18,7 @@ export function assertHeapRoom({ entries }: State, bytes: number): void {
   if (needed <= heapBytes) return
   const [has, needs] = [heapBytes, needed].map(one => Math.round(one / 2 ** 20))
   throw new OperatorError(
-    `this would take ${needs} MiB of a heap of ${has} MiB (--max-old-space-size), and nothing was done: ` +
-      'split the file'
+    `this would take ${needs} MiB of a heap of ${has} MiB (--max-old-space-size), ` +
+      'and nothing was done: split the file'
   )
 }

@@ -4,7 +4,8 @@ import { Failure } from '../../../errors.ts'
 import type { OperationName } from '../../commands/operation.ts'
 
 const ACCESS =
-  'access goes on as it was: a running service answers whoever has a token; to end that at once, stop it'
+  'access goes on as it was: a running service answers whoever has a token; ' +
+  'to end that at once, stop it'
 
 /** They may take access away. */
 const OF_ACCESS: readonly OperationName[] = [
@@ -19,7 +20,8 @@ const OF_ACCESS: readonly OperationName[] = [
 
 const SHOWS: readonly OperationName[] = ['getEntry', 'readEntries', 'disclose']
 const RESCUE =
-  'so nothing is shown. journal rescue FILE, or a copy of the folder, takes it to another disk, to be read there'
+  'so nothing is shown. journal rescue FILE, or a copy of the folder, takes it to another ' +
+  'disk, to be read there'
 const COPY = 'or copy the folder to another disk, and read it there (--data)'
 
 /** Errors that say nothing of the journal stay as they are. */
@@ -32,7 +34,8 @@ export function ofJournal(error: unknown, name: OperationName, path: string): un
   const said = (...what: readonly string[]): Failure =>
     new Failure(code, [detail, ...what].join('; '), { cause })
   if (code === 'write-failed' && isFull(cause)) {
-    const none = `there is no room on the disk of ${path}, so nothing ${shows ? 'is shown' : 'was changed'}`
+    const done = shows ? 'is shown' : 'was changed'
+    const none = `there is no room on the disk of ${path}, so nothing ${done}`
     return said(
       none,
       ...access,

@@ -16,8 +16,9 @@ const KINDS: { readonly [type: number]: string } = {
 const KNOWN: { readonly [of in 'item' | 'login' | 'uri']: ReadonlySet<string> } = {
   item: new Set(
     (
-      'id organizationId folderId collectionIds type reprompt favorite name notes login secureNote ' +
-      'creationDate revisionDate deletedDate object key edit viewPassword organizationUseTotp permissions'
+      'id organizationId folderId collectionIds type reprompt favorite name notes login ' +
+      'secureNote creationDate revisionDate deletedDate object key edit viewPassword ' +
+      'organizationUseTotp permissions'
     ).split(' ')
   ),
   login: new Set('uris username password totp passwordRevisionDate autofillOnPageLoad'.split(' ')),

@@ -7,8 +7,8 @@ import type { CsvRow } from './csv.ts'
 import { foreignRow, type Habits, type Row } from './import-row.ts'
 
 /**
- * `header` is what only this program writes, with commas between. Bars separate alternatives: a file
- * has at least one of them, and of a row the first that is not empty counts.
+ * `header` is what only this program writes, with commas between. Bars separate alternatives: a
+ * file has at least one of them, and of a row the first that is not empty counts.
  */
 export interface Format {
   readonly program: string

@@ -55,7 +55,10 @@ function lengthFault(length: number, columns: number, separator: Separator): str
 
 /** Ends with CR LF. A cell must not have lone surrogates: UTF-8 has none. */
 export function csvRow(cells: readonly string[]): string {
-  return `${cells.map(cell => (MUST_BE_QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\r\n`
+  const quoted = cells.map(cell =>
+    MUST_BE_QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+  )
+  return `${quoted.join(',')}\r\n`
 }
 
 /** Includes what would pass for an empty line or a byte order mark. */

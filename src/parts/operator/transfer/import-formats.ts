@@ -56,11 +56,13 @@ const OTHER_JSON: readonly (readonly [is: (file: JsonObject) => boolean, sentenc
   ],
   [
     file => file.has('exporterRpId'),
-    'this is a file of the Credential Exchange Format: export it as CSV from the program that wrote it'
+    'this is a file of the Credential Exchange Format: export it as CSV from the program ' +
+      'that wrote it'
   ],
   [
     file => file.get('encrypted') === true,
-    'this JSON says that it is encrypted, and is of no known program: export it there as CSV, not encrypted'
+    'this JSON says that it is encrypted, and is of no known program: export it there as ' +
+      'CSV, not encrypted'
   ],
   [
     file => file.has('items') || file.has('accounts'),
@@ -180,8 +182,9 @@ function unknownHeader(names: readonly string[]): OperatorError {
 function unknown(what: string): OperatorError {
   const programs = FORMATS.map(({ program }) => program).join(', ')
   return new OperatorError(
-    `${what}; known are the CSV exports of ${programs}, any CSV with the columns system, user ` +
-      'and password, the unencrypted .json of Bitwarden (Tools, Export vault), and what export writes here'
+    `${what}; known are the CSV exports of ${programs}, any CSV with the columns system, ` +
+      'user and password, the unencrypted .json of Bitwarden (Tools, Export vault), ' +
+      'and what export writes here'
   )
 }
 

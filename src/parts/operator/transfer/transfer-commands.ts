@@ -75,7 +75,10 @@ function named(lines: readonly number[], unit: string): string {
   const { length } = lines
   if (length === 0) return '0'
   const more = length > NAMED_LINES ? ` and ${length - NAMED_LINES} more` : ''
-  return `${length} (${unit}${length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
+  return (
+    `${length} (${unit}${length === 1 ? '' : 's'} ` +
+    `${lines.slice(0, NAMED_LINES).join(', ')}${more})`
+  )
 }
 
 function idsFrom(first: number | undefined, count: number): string {
@@ -91,7 +94,10 @@ function groupLine({ name, entries, isNew, seenBy }: ImportedGroup): string {
     length === 0
       ? 'no list of groups'
       : `the list of ${seenBy.slice(0, NAMED_LINES).join(', ')}${more}`
-  return `group        ${name}${isNew ? ' (new)' : ''}: ${counted(entries, 'entry', 'entries')}, in ${lists}`
+  return (
+    `group        ${name}${isNew ? ' (new)' : ''}: ${counted(entries, 'entry', 'entries')}, ` +
+    `in ${lists}`
+  )
 }
 
 async function importFile(context: Context): Promise<void> {
@@ -230,7 +236,9 @@ export const COMMANDS: readonly Command[] = [
         help: 'put no entry into a group; without it, folders and vaults become groups'
       }
     },
-    help: 'makes entries, all or none, from what a browser, a password manager or export wrote; - is standard input',
+    help:
+      'makes entries, all or none, from what a browser, a password manager or export wrote; ' +
+      '- is standard input',
     examples: ['import export.csv --dry-run', 'import export.csv'],
     run: importFile
   },
@@ -239,7 +247,9 @@ export const COMMANDS: readonly Command[] = [
     options: {
       format: {
         value: 'F',
-        help: 'jsonl, csv, or bitwarden (JSON, active entries alone); without it, as the name of FILE says'
+        help:
+          'jsonl, csv, or bitwarden (JSON, active entries alone); without it, ' +
+          'as the name of FILE says'
       },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
       yes: { help: 'do not ask for confirmation' }
