@@ -19,10 +19,6 @@ export const ETCD_TURN_MS: number = 250
 export const MAX_ETCD_TURN_MS: number = 1_000
 /** For all waits before an attempt. */
 export const MAX_ETCD_WAIT_MS: number = 2_000
-/** How long to wait for others' writes while none comes. */
-export const MAX_ETCD_PACE_MS: number = 400
-/** For so long after its turn, an instance counts as writing too. */
-export const ETCD_RIVAL_MS: number = 10_000
 export const MAX_ETCD_DROPPED_TURNS = 60
 export const MAX_ETCD_NAMED_KEYS = 20
 /** etcd's own `--max-txn-ops`. */

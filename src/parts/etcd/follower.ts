@@ -60,7 +60,7 @@ export class Follower {
     this.log = log
     this.replica = replica
     this.sealing = sealing
-    this.turns = new Turns(log, replica)
+    this.turns = new Turns(log)
     this.#warn = warn
     this.#wallMs = wallMs
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)

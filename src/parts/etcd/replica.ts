@@ -6,7 +6,7 @@
 import { Failure, systemCode } from '../../errors.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
-import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
+import { FIRST_HASH, parseLine } from '../../journal/line.ts'
 import { verifyLine, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
@@ -24,8 +24,6 @@ export class Replica {
   head: string = FIRST_HASH
   /** The name of the first record's key. */
   firstKey: string | undefined
-  /** Of all instances. */
-  writes = 0
   /** Why a record could not be applied. For good: the state may be anything. */
   broken: Failure | undefined
   #place: Place | undefined
@@ -79,6 +77,5 @@ export class Replica {
     this.firstKey ??= line.key
     this.newest = record
     this.head = line.hash
-    if (startsWrite(line)) this.writes++
   }
 }
