@@ -4,7 +4,7 @@ import { disk, fileFault } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import { LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'
-import { openService } from './service.ts'
+import { composeService } from './service.ts'
 import { VERSION } from './version.ts'
 
 async function main(): Promise<void> {
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
     },
     progress: (what, share) => showProgress(process.stderr, what, share)
   }
-  const service = await openService(settings, log)
+  const service = await composeService(settings, log)
   try {
     await service.listen()
   } catch (error) {

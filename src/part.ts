@@ -17,7 +17,7 @@ import type { OnLine } from './journal/recover.ts'
 import type { Log, Observer } from './log.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { Store } from './store/store.ts'
-import type { Command } from './parts/commands/command.ts'
+import type { OperatorCommand } from './parts/commands/command.ts'
 
 export interface Part<S extends object = object> {
   readonly settings: SettingRows<S>
@@ -28,7 +28,7 @@ export interface Part<S extends object = object> {
   readonly abilities?: DefaultAbilities
   /** Before any request is served; loads the rest of the part. */
   open?(context: PartContext<S>): Promise<OpenPart>
-  commands?(): Promise<readonly Command[]>
+  commands?(): Promise<readonly OperatorCommand[]>
 }
 
 export interface JournalKind<S extends object> {

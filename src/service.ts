@@ -39,7 +39,7 @@ type Opening = Pick<OpenOptions, 'mayCreate' | 'keys'> &
  * Opens a service that does not listen yet. `prefix` is an embedder's path: empty, or `/vault`.
  * Rejects with a `Failure`, holding nothing.
  */
-export async function openService(
+export async function composeService(
   settings: ServiceSettings,
   log: Log,
   prefix: string = '',

@@ -12,7 +12,7 @@ import { KEY_BYTES, keyring, type Keyring } from '../journal/keys.ts'
 import type { Log } from '../log.ts'
 import { hostAccounts, type HostAccounts } from './host-accounts.ts'
 import { operationsOf, type Operations } from './operations.ts'
-import { openService as open, type OpenService } from '../service.ts'
+import { composeService, type OpenService } from '../service.ts'
 import { Accounts } from '../accounts/accounts.ts'
 
 export { Failure, type FailureCode } from '../errors.ts'
@@ -124,7 +124,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     throw wrong('vouches needs the part proxy-login')
   const vouched = vouches ? new WeakMap<IncomingMessage, string>() : undefined
   const vouchedFor = vouched && ((request: IncomingMessage) => vouched.get(request))
-  const opened = await open(settings, log, prefix, { mayCreate: init, keys, vouchedFor })
+  const opened = await composeService(settings, log, prefix, { mayCreate: init, keys, vouchedFor })
   return embedded(opened, settings, prefix, log, vouched)
 }
 

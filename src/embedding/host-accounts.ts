@@ -96,10 +96,10 @@ export function hostAccounts(accounts: Accounts, catchUp: () => Promise<void>): 
   }
 }
 
-type Call = Exclude<keyof HostAccounts, 'users' | 'tokens'>
-type GivenTo<C extends Call> = Parameters<HostAccounts[C]>[0]
+type AccountCall = Exclude<keyof HostAccounts, 'users' | 'tokens'>
+type GivenTo<C extends AccountCall> = Parameters<HostAccounts[C]>[0]
 
-const TAKES: { readonly [C in Call]: (given: readonly unknown[]) => GivenTo<C> } = {
+const TAKES: { readonly [C in AccountCall]: (given: readonly unknown[]) => GivenTo<C> } = {
   addUser: taking('addUser', ['email', 'password', 'abilities', 'groups'], ['name']),
   changeUser: taking('changeUser', ['email'], ['name', 'abilities', 'groups']),
   setPassword: taking('setPassword', ['email', 'password']),
@@ -110,7 +110,7 @@ const TAKES: { readonly [C in Call]: (given: readonly unknown[]) => GivenTo<C> }
 }
 
 /** `free`: names that may be left out. Its result throws `setting-invalid`. */
-function taking<C extends Call>(
+function taking<C extends AccountCall>(
   call: C,
   needed: readonly (keyof GivenTo<C> & string)[],
   free: readonly (keyof GivenTo<C> & string)[] = []

@@ -163,9 +163,10 @@ function answers(context: OperationsContext): Omit<Operations, keyof Changes> {
       (await valueOf<EntryWithoutSecrets[]>('listEntries', [0, ...given]))!,
     historyPassword: async (...given) =>
       (await valueOf<{ readonly history: PastChange[] }>('historyPassword', given))?.history,
-    whoKnows: async (...given) => withoutStatus(await valueOf<Knowing & Status>('whoKnows', given)),
+    whoKnows: async (...given) =>
+      withoutStatus(await valueOf<Knowing & WithStatus>('whoKnows', given)),
     oneTimeCode: async (...given) =>
-      withoutStatus(await valueOf<OneTimeCode & Status>('oneTimeCode', given))
+      withoutStatus(await valueOf<OneTimeCode & WithStatus>('oneTimeCode', given))
   }
 }
 
@@ -271,11 +272,11 @@ async function asked(
   return reply.status === 200 ? reply : undefined
 }
 
-interface Status {
+interface WithStatus {
   readonly status?: number
 }
 
-function withoutStatus<T extends Status>(answer: T | undefined): Omit<T, 'status'> | undefined {
+function withoutStatus<T extends WithStatus>(answer: T | undefined): Omit<T, 'status'> | undefined {
   if (answer === undefined) return undefined
   const { status: _, ...value } = answer
   return value

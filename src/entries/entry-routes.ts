@@ -14,7 +14,7 @@ export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
 const CREATED = messageReply(200, TEXTS.created)
 const DELETED = messageReply(200, TEXTS.deleted)
 
-const created = (entry: number, prefix: string): Reply => ({
+const createdReply = (entry: number, prefix: string): Reply => ({
   ...CREATED,
   headers: ['Location', `${prefix}/api/getPassword/${entry}`],
   logged: { entry }
@@ -99,7 +99,7 @@ export function entryRoutes(
       shape: CREATE_SHAPE,
       storingFailed: TEXTS.createFailed,
       handle: ({ body, session }) =>
-        createEntry(store, body, session ?? null).then(({ id }) => created(id, prefix))
+        createEntry(store, body, session ?? null).then(({ id }) => createdReply(id, prefix))
     }),
     route({
       // contract §4.4

@@ -20,7 +20,7 @@ export interface EntryTable {
   delete(id: number): void
 }
 
-interface Page {
+interface PageCounts {
   deleted: number
   /** When it was changed last. */
   changes: number
@@ -51,7 +51,7 @@ export class Entries implements EntryTable, Pages {
   /** By id: the number of its group's name. */
   readonly #groups = new Column()
   readonly #names: GroupNames
-  readonly #pages: Page[] = []
+  readonly #pages: PageCounts[] = []
   /** Of entries that were read, since a hash is a good part of what a get costs. */
   readonly #tags = new Map<number, string>()
   readonly #list = new PagedList(this, id => (this.isActive(id) ? this.#texts[id] : undefined))

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { KEPT_HEADER_FIELDS, MAX_HEADER_FIELDS } from '../limits.ts'
 import { ListenerRequest } from './connection.ts'
 
-const FIELDS = [
+const HEAD_FIELDS = [
   'host',
   'origin',
   'authorization',
@@ -29,7 +29,7 @@ const FIELDS = [
   'x-forwarded-host',
   'x-real-ip'
 ] as const
-type Field = (typeof FIELDS)[number]
+type Field = (typeof HEAD_FIELDS)[number]
 
 /** `name` in lower case. */
 export function isReadField(name: string): boolean {
@@ -48,8 +48,8 @@ const LISTS: ReadonlySet<string> = new Set<Field>([
   'x-forwarded-host',
   'x-real-ip'
 ])
-const KNOWN: ReadonlySet<string> = new Set(FIELDS)
-const LONGEST = Math.max(...FIELDS.map(name => name.length))
+const KNOWN: ReadonlySet<string> = new Set(HEAD_FIELDS)
+const LONGEST = Math.max(...HEAD_FIELDS.map(name => name.length))
 
 export type Head = { [F in Field]?: string } & {
   readonly method: string

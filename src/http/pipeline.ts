@@ -60,7 +60,7 @@ export interface Pipeline {
   stop(timeoutMs: number): Promise<void>
 }
 
-interface Context extends Guarded {
+interface RequestContext extends Guarded {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly socket: IncomingMessage['socket']
@@ -87,7 +87,7 @@ interface PipelineState {
  */
 async function carryOut(
   options: PipelineOptions,
-  context: Context,
+  context: RequestContext,
   state: PipelineState
 ): Promise<void> {
   const { request, response, head, client } = context
@@ -179,7 +179,7 @@ function contextOf(
   request: IncomingMessage,
   response: ServerResponse,
   target: string
-): Context {
+): RequestContext {
   const head = readHead(request, target)
   const path = head?.path ?? target
   return {
@@ -203,7 +203,7 @@ function throwUnrecorded(error: unknown): never {
   throw error instanceof Failure ? (failureReply(error, undefined) ?? replies.UNRECORDED) : error
 }
 
-function refusalOf(options: PipelineOptions, context: Context, thrown: unknown): Reply {
+function refusalOf(options: PipelineOptions, context: RequestContext, thrown: unknown): Reply {
   if (replies.isReply(thrown)) return thrown
   context.id = randomUUID()
   const expected = failureReply(thrown, context.match?.route?.storingFailed)
@@ -215,7 +215,7 @@ function refusalOf(options: PipelineOptions, context: Context, thrown: unknown):
 /** Never throws; middleware may. */
 function answer(
   options: PipelineOptions,
-  context: Context,
+  context: RequestContext,
   reply: Reply,
   state: PipelineState
 ): void {
@@ -244,7 +244,7 @@ function answer(
 /** Gives the logged status. */
 function send(
   options: PipelineOptions,
-  context: Context,
+  context: RequestContext,
   reply: Reply,
   state: PipelineState
 ): number {
@@ -274,7 +274,11 @@ function isExpecting(request: IncomingMessage, head: Head | undefined): boolean 
   )
 }
 
-function commonHeaders(options: PipelineOptions, context: Context, { status }: Reply): string[] {
+function commonHeaders(
+  options: PipelineOptions,
+  context: RequestContext,
+  { status }: Reply
+): string[] {
   const { headers = [] } = options
   const fields = [...headers]
   const isByProxy =
@@ -305,22 +309,24 @@ function describe(error: unknown): string {
 /** An invalid token matters only if the route needs one. */
 function sessionOf(
   { authenticate }: PipelineOptions,
-  context: Context,
+  context: RequestContext,
   head: Head
 ): Session | undefined {
   const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token, addressKey(context))
 }
 
-const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Context): RateLimit | undefined =>
-  isUnderApi ? rateLimit : undefined
+const limitOf = (
+  { rateLimit }: PipelineOptions,
+  { isUnderApi }: RequestContext
+): RateLimit | undefined => (isUnderApi ? rateLimit : undefined)
 
-function addressKey({ client, peer }: Context): string {
+function addressKey({ client, peer }: RequestContext): string {
   return client === peer.address ? peer.key : clientKey(client)
 }
 
 /** Contract §8, §8.4. */
-function count(options: PipelineOptions, context: Context): void {
+function count(options: PipelineOptions, context: RequestContext): void {
   const general = limitOf(options, context)
   const route = context.match?.route
   const own = route?.limit
@@ -336,7 +342,7 @@ function count(options: PipelineOptions, context: Context): void {
   if (context.verdict?.allowed === false) throw replies.TOO_MANY
 }
 
-function matchedRoute({ match }: Context, { expect, path, method }: Head): MatchedRoute {
+function matchedRoute({ match }: RequestContext, { expect, path, method }: Head): MatchedRoute {
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw replies.UNEXPECTED
   if (path === '*') throw replies.OPTIONS_OF_SERVER // the whole server (RFC 9110 §9.3.7)
   if (match === undefined) throw replies.NOT_FOUND
@@ -362,7 +368,7 @@ function needsOthers(
 async function catchUp(
   readOthers: NonNullable<PipelineOptions['catchUp']>,
   { authenticate }: PipelineOptions,
-  { session }: Context,
+  { session }: RequestContext,
   head: Head,
   { storingFailed }: Route
 ): Promise<void> {
@@ -376,7 +382,11 @@ async function catchUp(
 }
 
 /** Refuses invalid tokens and missing abilities (contract §5.1, §5.2, §5.6). */
-function assertMay({ authenticate }: PipelineOptions, { session }: Context, route: Route): void {
+function assertMay(
+  { authenticate }: PipelineOptions,
+  { session }: RequestContext,
+  route: Route
+): void {
   if (authenticate === undefined || route.isPublic === true) return
   if (session === undefined) throw replies.UNAUTHENTICATED
   if (!mayCall(session.abilities, route.abilities)) throw replies.FORBIDDEN

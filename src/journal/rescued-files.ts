@@ -11,14 +11,14 @@ const RESCUED = /^journal\.rescued-.*\.jsonl$/
 const STATES =
   /^(journal\.rescued-.*\.jsonl|journal\.jsonl\.(replaced|repaired)-.*|(archive|journal)-\d+-\d+\.jsonl)$/
 /** What a rescue left that was killed before its end. */
-const PARTS = /^journal\.rescued-.*\.jsonl\.\d+\.part$/
+const RESCUE_PARTS = /^journal\.rescued-.*\.jsonl\.\d+\.part$/
 const MAX_NAMED = 3
 
 /** Names them with what their last lines say; undefined if there are none. */
 export function statesLeft(files: Files, folder: string): string | undefined {
   return (
     named(files, folder, STATES, 'what was stored here') ??
-    named(files, folder, PARTS, 'some or all of what was stored here')
+    named(files, folder, RESCUE_PARTS, 'some or all of what was stored here')
   )
 }
 
@@ -44,7 +44,7 @@ function named(files: Files, folder: string, names: RegExp, what: string): strin
     .join(', ')
   const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : ''
   const how =
-    found.length === 1 && names !== PARTS
+    found.length === 1 && names !== RESCUE_PARTS
       ? `take it back with the operator's command journal restore ${first.path}`
       : "look at each (journal verify FILE), and take one back with the operator's command " +
         'journal restore FILE'

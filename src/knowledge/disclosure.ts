@@ -16,7 +16,7 @@ import { HOST, sees, type Session } from '../rights/rights.ts'
 export type Reader = Session | typeof HOST | undefined
 
 /** What an answer tells, if it has passwords. */
-export interface Answer {
+export interface TellingAnswer {
   readonly tells?: Tells | undefined
 }
 
@@ -35,7 +35,7 @@ function lookOf(state: State, reader: Session | typeof HOST): object {
   return reader === HOST ? state : reader.token
 }
 
-interface Known {
+interface KnowledgeLookup {
   knows(knower: Knower, id: number): boolean
   knowsFormer(knower: Knower, password: string): boolean
 }
@@ -43,7 +43,7 @@ interface Known {
 /** What is new to the reader: a former password, or the present ones of these entries. */
 function newTo(
   state: State,
-  known: Known,
+  known: KnowledgeLookup,
   reader: Session | typeof HOST,
   tells: Tells
 ): { readonly password: string } | readonly number[] {
@@ -78,7 +78,7 @@ export function isRecorded({ state }: Commits, reader: Reader, tells: Tells): bo
  * durable. `read` must not wait. Rejects as `Store.commit`, and with `reads-recorded` in the open
  * configuration.
  */
-export async function disclosed<A extends Answer>(
+export async function disclosed<A extends TellingAnswer>(
   commits: Commits,
   reader: Reader,
   operation: string,

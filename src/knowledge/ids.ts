@@ -5,8 +5,9 @@ import { Buffer } from 'node:buffer'
  * Ascending: an id; all from a first to a last; or a first, and base64 with a bit for each id from
  * there.
  */
-export type Ids = readonly Part[]
-type Part = number | readonly [first: number, last: number] | readonly [first: number, bits: string]
+export type Ids = readonly IdsPart[]
+type IdsPart =
+  number | readonly [first: number, last: number] | readonly [first: number, bits: string]
 
 /** Ids that one bitmap can hold. */
 const WINDOW_IDS = 8192
@@ -15,8 +16,8 @@ const MAX_CHARACTERS = 32 * 1024
 
 /** In lists of bounded length; `ids` ascend. */
 export function idLists(ids: readonly number[]): Ids[] {
-  const lists: Part[][] = []
-  let list: Part[] = []
+  const lists: IdsPart[][] = []
+  let list: IdsPart[] = []
   let characters = 0
   for (let from = 0, to = 0; from < ids.length; from = to) {
     const end = ids[from]! + WINDOW_IDS
@@ -65,7 +66,7 @@ export function lastIn(ids: Ids): number {
 }
 
 /** Of the ids from `from` to before `to`. */
-function shortest(ids: readonly number[], from: number, to: number): readonly Part[] {
+function shortest(ids: readonly number[], from: number, to: number): readonly IdsPart[] {
   const runs: [first: number, last: number][] = []
   for (let at = from; at < to; at++) {
     const id = ids[at]!
@@ -82,19 +83,19 @@ function shortest(ids: readonly number[], from: number, to: number): readonly Pa
   return JSON.stringify(parts).length <= JSON.stringify([bitmap]).length ? parts : [bitmap]
 }
 
-function joins(last: Part | undefined, next: Part): boolean {
+function joins(last: IdsPart | undefined, next: IdsPart): boolean {
   const areRuns = last !== undefined && !isBitmap(last) && !isBitmap(next)
   return areRuns && lastOf(last) + 1 === firstOf(next)
 }
 
-function isBitmap(part: Part): boolean {
+function isBitmap(part: IdsPart): boolean {
   return typeof part === 'object' && typeof part[1] === 'string'
 }
 
-function firstOf(part: Part): number {
+function firstOf(part: IdsPart): number {
   return typeof part === 'number' ? part : part[0]
 }
 
-function lastOf(part: Part): number {
+function lastOf(part: IdsPart): number {
   return typeof part === 'number' ? part : (part[1] as number)
 }

@@ -21,15 +21,15 @@ export type Recording = 'begun' | 'ended' | undefined
 /** `equal`: perhaps from another entry alone. */
 export type How = 'read' | 'equal'
 
-type Held = Pick<Entry, 'id' | 'password' | 'status'>
+type HeldEntry = Pick<Entry, 'id' | 'password' | 'status'>
 
 /** How events change what is known; `Knowledge` and drafts of it. */
 export interface KnowledgeTable {
   readonly recording: Recording
   /** An entry is about to be so. Whoever sets a password knows it. */
-  put(entry: Held, old: Held | undefined, by: Knower | undefined): void
+  put(entry: HeldEntry, old: HeldEntry | undefined, by: Knower | undefined): void
   /** An entry is about to lose its values. */
-  purge(old: Held): void
+  purge(old: HeldEntry): void
   /** The present passwords of these entries. */
   tell(knower: Knower, ids: Ids): void
   /** A password that an entry had. */
@@ -40,7 +40,7 @@ export interface KnowledgeTable {
   record(what: 'begun' | 'ended' | 'gap', ms: number): void
 }
 
-interface Known {
+interface KnownPasswords {
   /** Numbers of passwords. */
   readonly numbers: IdSet
   /** Entries whose present password was told to, or set by, this knower. */
@@ -60,7 +60,7 @@ export interface KeptKnower {
 }
 
 export class Knowledge implements KnowledgeTable {
-  readonly #known = new Map<Knower, Known>()
+  readonly #known = new Map<Knower, KnownPasswords>()
   readonly numbers: PasswordNumbers
   /** The newest id that had a password. */
   #lastId = 0
@@ -76,7 +76,7 @@ export class Knowledge implements KnowledgeTable {
     })
   }
 
-  put(entry: Held, old: Held | undefined, by: Knower | undefined): void {
+  put(entry: HeldEntry, old: HeldEntry | undefined, by: Knower | undefined): void {
     const { id } = entry
     if (old?.password === entry.password) {
       if (old.status !== entry.status) this.numbers.setActive(id, entry.status === 1)
@@ -88,7 +88,7 @@ export class Knowledge implements KnowledgeTable {
     if (by !== undefined) this.#tell(this.#of(by), id)
   }
 
-  purge(old: Held): void {
+  purge(old: HeldEntry): void {
     this.#forgetEntry(old.id)
     this.numbers.change(old.id, undefined, heldBy(old))
   }
@@ -193,7 +193,7 @@ export class Knowledge implements KnowledgeTable {
     }
   }
 
-  #of(knower: Knower): Known {
+  #of(knower: Knower): KnownPasswords {
     let known = this.#known.get(knower)
     if (known === undefined) {
       known = { numbers: new IdSet(), entries: new IdSet() }
@@ -202,13 +202,13 @@ export class Knowledge implements KnowledgeTable {
     return known
   }
 
-  #tell(known: Known, id: number): void {
+  #tell(known: KnownPasswords, id: number): void {
     known.entries.add(id)
     this.#tellNumber(known, this.numbers.of(id))
   }
 
   /** The other entries that have the password are known now, too. */
-  #tellNumber({ numbers }: Known, number: number): void {
+  #tellNumber({ numbers }: KnownPasswords, number: number): void {
     if (numbers.has(number)) return
     numbers.add(number)
     if (this.numbers.isShared(number)) this.numbers.touch(number)
@@ -219,7 +219,7 @@ export class Knowledge implements KnowledgeTable {
   }
 }
 
-function heldBy({ password, status }: Held): { password: string; isActive: boolean } {
+function heldBy({ password, status }: HeldEntry): { password: string; isActive: boolean } {
   return { password, isActive: status === 1 }
 }
 
@@ -238,13 +238,13 @@ export class KnowledgeDraft implements KnowledgeTable {
     this.recording = knowledge.recording
   }
 
-  put({ id, password }: Held, old: Held | undefined, by: Knower | undefined): void {
+  put({ id, password }: HeldEntry, old: HeldEntry | undefined, by: Knower | undefined): void {
     if (old?.password === password) return
     this.#setBy.set(id, by)
     for (const told of this.#told.values()) told.delete(id)
   }
 
-  purge({ id }: Held): void {
+  purge({ id }: HeldEntry): void {
     this.#setBy.set(id, undefined)
   }
 

@@ -77,7 +77,7 @@ export class PasswordNumbers {
   }
 
   /** The entry has this password now, or none, instead of the one that it had, or none. */
-  change(id: number, to: Held | undefined, from: Held | undefined): void {
+  change(id: number, to: HeldPassword | undefined, from: HeldPassword | undefined): void {
     const old = this.of(id)
     this.#entries += Number(to !== undefined) - Number(from !== undefined)
     this.#ofEntries.set(id, to === undefined ? 0 : this.#hold(to))
@@ -98,7 +98,7 @@ export class PasswordNumbers {
     return number
   }
 
-  #hold({ password, isActive }: Held): number {
+  #hold({ password, isActive }: HeldPassword): number {
     const number = this.#numberOf(keyOf(password))
     this.#drop(number)
     if (isActive) this.#active.add(number, 1)
@@ -106,7 +106,7 @@ export class PasswordNumbers {
     return number
   }
 
-  #release(number: number, { password, isActive }: Held): void {
+  #release(number: number, { password, isActive }: HeldPassword): void {
     if (isActive) this.#active.add(number, -1)
     if (this.#holders.add(number, -1) > 0) this.touch(number)
     else this.#keep(number, keyOf(password))
@@ -149,7 +149,7 @@ export class PasswordNumbers {
 }
 
 /** What an entry has. */
-interface Held {
+interface HeldPassword {
   readonly password: string
   readonly isActive: boolean
 }

@@ -90,7 +90,7 @@ export function event<T extends keyof Events>(
 /** Any event's data may have it: an operator's account name, or an empty text. */
 export const OPERATOR = 'operator'
 
-interface Known extends Pick<Slice<unknown>, 'isInDrafts' | 'changesRights'> {
+interface KnownType extends Pick<Slice<unknown>, 'isInDrafts' | 'changesRights'> {
   readonly fields: ReadonlySet<string>
   readonly list: string | undefined
   readonly ofRows: ReadonlySet<string>
@@ -99,7 +99,7 @@ interface Known extends Pick<Slice<unknown>, 'isInDrafts' | 'changesRights'> {
 
 /** The types of some slices. */
 export class EventTypes {
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, KnownType>()
 
   constructor(slices: readonly Slice<any>[]) {
     for (const { types, isInDrafts, changesRights } of slices) {
@@ -146,7 +146,7 @@ export class EventTypes {
     this.#of(type).reduce(tables, data, timeMs, by)
   }
 
-  #of(type: string): Known {
+  #of(type: string): KnownType {
     const known = this.#known.get(type)
     if (known !== undefined) return known
     throw new Failure('journal-newer', `this version does not know records of type ${type}`)

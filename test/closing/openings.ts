@@ -7,7 +7,7 @@ import { disk } from '../../src/journal/files.ts'
 import { lockFolder } from '../../src/journal/lock.ts'
 import { listen } from '../../src/http/listener.ts'
 import { openService as embed } from '../../src/embedding/embedded-service.ts'
-import { openService } from '../../src/service.ts'
+import { composeService } from '../../src/service.ts'
 import { openStorage } from '../../src/storage.ts'
 import { readSettings } from '../../src/settings.ts'
 import { certificateFiles } from '../support/certificate.ts'
@@ -27,7 +27,7 @@ const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pending
 /** A service, which listens, with these flags besides. */
 export const service = (...flags: readonly string[]): Open => async ({ folder, tls }) => {
   const more = flags.map(flag => flag.replace('CERT', tls['tls-cert']).replace('KEY', tls['tls-key']))
-  const opened = await openService(readSettings([`--data=${folder}`, '--port=0', ...more], {}), log)
+  const opened = await composeService(readSettings([`--data=${folder}`, '--port=0', ...more], {}), log)
   try {
     await opened.listen()
   } catch (error) {

@@ -8,7 +8,7 @@ import { entryText, openFieldsOf, type Entry } from '../../src/entries/entry.ts'
 import { Entries } from '../../src/entries/entry-table.ts'
 import { PagedList } from '../../src/entries/paged-list.ts'
 import { entriesOf } from '../../src/parts/operator/commands/find-entry.ts'
-import { OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
+import { SOCKET_OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
 import { deletedBelow } from '../../src/parts/page-api/deleted.ts'
 import { heldMiB } from '../support/heap.ts'
 import { randomOf } from '../support/random.ts'
@@ -149,7 +149,7 @@ test('an export reads every entry, and records each page, wherever its pages end
       return outcome
     }
     const ask = (name: 'readEntries', body: never): unknown =>
-      OPERATIONS[name].run({ store: { state: { entries } }, commits: { commitFirst } } as never, body)
+      SOCKET_OPERATIONS[name].run({ store: { state: { entries } }, commits: { commitFirst } } as never, body)
     const found = await entriesOf({ store: { ask } } as never, 'all', 'export')
     assert.deepEqual([found.map(({ id }) => id), told], [[1, 2, 3], [1, 2, 3]], `the page ends behind ${large}`)
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
-import { OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
+import { SOCKET_OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { event } from '../../src/store/events.ts'
 import { Exposure, unrecordedOf, whoKnows } from '../../src/knowledge/exposure.ts'
@@ -18,8 +18,8 @@ const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword'
 
 /** Of each entry that the operator is shown as exposed. */
 function shownToOperator(store: FullStore): readonly (readonly [id: number, exposed: number])[] {
-  const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof OPERATIONS.findEntries.run>[0]
-  const { found, lists } = OPERATIONS.findEntries.run(call,
+  const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof SOCKET_OPERATIONS.findEntries.run>[0]
+  const { found, lists } = SOCKET_OPERATIONS.findEntries.run(call,
     { from: 1, text: undefined, among: 'active', isExposed: true }) as Found
   return found.map(({ id, exposedTo }) => [id, lists[exposedTo!]!.length])
 }

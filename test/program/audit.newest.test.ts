@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
+import { SOCKET_OPERATIONS } from '../../src/parts/operator/socket/operation-table.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { startProtected } from '../support/accounts.ts'
 import { admin, done, initialized, refused } from '../support/admin.ts'
@@ -191,7 +191,7 @@ test('an export of the active entries makes its operator know no deleted one', a
 
 /** Something is done whenever the service has answered that operation. */
 function behind(t: TestContext, name: 'readEntries' | 'disclose', act: () => Promise<unknown>): void {
-  const operation: { run(...given: any[]): unknown } = OPERATIONS[name]
+  const operation: { run(...given: any[]): unknown } = SOCKET_OPERATIONS[name]
   const { run } = operation
   atEnd(t, () => { operation.run = run })
   operation.run = async (...given) => {

@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
 import { MAX_ENTRY_BYTES } from '../../src/limits.ts'
-import type { Body, OperationName, Result } from '../../src/parts/commands/operation.ts'
+import type { RequestBody, OperationName, Result } from '../../src/parts/commands/operation.ts'
 import { StoreAccess } from '../../src/parts/operator/program/connect.ts'
 import { COMMANDS } from '../../src/parts/operator/transfer/transfer-commands.ts'
 import { Terminal } from '../../src/parts/commands/terminal.ts'
@@ -194,7 +194,7 @@ class Racing extends StoreAccess {
     this.#before = before
   }
 
-  override async ask<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+  override async ask<N extends OperationName>(name: N, body: RequestBody<N>): Promise<Result<N>> {
     await this.#before[name]?.()
     return super.ask(name, body)
   }

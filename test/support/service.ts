@@ -1,5 +1,5 @@
 /** A service in this process on a port of its own, with its state checked when it closes. */
-import { openService, type OpenService } from '../../src/service.ts'
+import { composeService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
 import { checkState } from './check.ts'
 import './hashes.ts'
@@ -69,7 +69,7 @@ export async function startService(t: Scope, flags: Record<string, string> = {})
   const access = { write: (line: string) => { if (!line.includes('"service":')) accessLines.push(line) },
     pendingBytes: () => 0 }
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
-  const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
+  const service = await composeService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
   const closed = opened(folder)
   atEnd(t, async () => {
     checkState(service.store.state)

@@ -5,7 +5,7 @@ import type { JournalLocation, JournalRecord, Status } from '../../journal/journ
 import type { Lock } from '../../journal/lock.ts'
 import type { Recovered } from '../../journal/recover.ts'
 import type { State } from '../../store/state.ts'
-import type { Body, OperationName, Result } from './operation.ts'
+import type { RequestBody, OperationName, Result } from './operation.ts'
 import type { Ending } from './signals.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -48,7 +48,7 @@ export interface Reached {
    * Asks the lock's holder, or takes the lock. Rejects with the holder's message as an
    * `OperatorError`.
    */
-  ask<N extends OperationName>(operation: N, body: Body<N>): Promise<Result<N>>
+  ask<N extends OperationName>(operation: N, body: RequestBody<N>): Promise<Result<N>>
   /**
    * The lock holder's status. Undefined does not prove that there is no holder: only the lock does.
    */
@@ -60,7 +60,7 @@ export interface Reached {
   /** As `ask`, for an answer that comes piece by piece. */
   receive(
     operation: 'rescueJournal',
-    body: Body<'rescueJournal'>,
+    body: RequestBody<'rescueJournal'>,
     take: (piece: string) => void
   ): Promise<void>
   /** Throws an `OperatorError` if the folder is another user's. */
@@ -90,7 +90,7 @@ export interface Option {
 export type IfMissing = 'refuse' | 'begin' | 'create'
 
 /** `[NAME]`, the last positional, is optional. */
-export interface Command {
+export interface OperatorCommand {
   readonly name: string
   readonly positionals?: readonly string[]
   readonly options?: { readonly [flag: string]: Option }

@@ -110,7 +110,7 @@ export interface Searched {
   readonly isExposed?: boolean
 }
 
-interface Operations {
+interface SocketOperations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]
   addUser: [
@@ -171,6 +171,6 @@ export type NewUser = Email &
   Rights & { readonly name: string | undefined; readonly password: string }
 
 type Rights = { readonly abilities: Abilities; readonly groups: GivenGroups }
-export type OperationName = keyof Operations
-export type Body<N extends OperationName> = Operations[N][0]
-export type Result<N extends OperationName> = Operations[N][1]
+export type OperationName = keyof SocketOperations
+export type RequestBody<N extends OperationName> = SocketOperations[N][0]
+export type Result<N extends OperationName> = SocketOperations[N][1]

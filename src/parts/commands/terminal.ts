@@ -298,7 +298,7 @@ export class Terminal {
   }
 }
 
-type Row = { readonly [name: string]: unknown }
+type ListRow = { readonly [name: string]: unknown }
 
 const NO_ITEM = 'none'
 
@@ -355,7 +355,7 @@ function* table(
   const wanted = header.map(widthOf)
   for (const item of items)
     for (const [i, name] of names.entries())
-      wanted[i] = Math.max(wanted[i]!, widthOf(cell((item as Row)[name], name)))
+      wanted[i] = Math.max(wanted[i]!, widthOf(cell((item as ListRow)[name], name)))
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))
   const line = (row: readonly string[]): string =>
     row
@@ -366,7 +366,8 @@ function* table(
       .join(GAP)
       .trimEnd()
   yield `${line(header)}\n`
-  for (const item of items) yield `${line(names.map(name => cell((item as Row)[name], name)))}\n`
+  for (const item of items)
+    yield `${line(names.map(name => cell((item as ListRow)[name], name)))}\n`
 }
 
 const CLUSTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })

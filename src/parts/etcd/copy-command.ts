@@ -1,11 +1,11 @@
 /** The commands that copy a journal into etcd, close, reopen and remove it. */
-import { UsageError, type Command } from '../commands/command.ts'
+import { UsageError, type OperatorCommand } from '../commands/command.ts'
 
-function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): Command['run'] {
+function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): OperatorCommand['run'] {
   return async context => (await import('./copy.ts'))[name](context)
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'journal copy',
     journals: ['etcd'],

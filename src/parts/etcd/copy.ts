@@ -238,30 +238,30 @@ export function fillEtcd(
   return withLog(settings, async log => {
     // No other copy has this text. An incomplete copy is replaced, a journal left alone.
     const copying = markerText({ key, state: 'copying' }, log.id)
-    let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), {
+    let marker = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), {
       isEmpty: true
     })
-    if (begun?.state === 'copying' && begun.text !== copying) {
-      begun = await log.change(begun, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { removes: true })
+    if (marker?.state === 'copying' && marker.text !== copying) {
+      marker = await log.change(marker, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { removes: true })
     }
-    if (begun?.text !== copying) {
-      const what = begun === undefined ? 'other keys' : 'a journal, or another copy is made there'
+    if (marker?.text !== copying) {
+      const what = marker === undefined ? 'other keys' : 'a journal, or another copy is made there'
       throw new OperatorError(
         `${log.prefix} holds ${what}; nothing was copied. Name another ETCD_PREFIX`
       )
     }
-    const isEmpty = (await fill(log, begun, lines)) === 0
+    const isEmpty = (await fill(log, marker, lines)) === 0
     await verify() // before the word that lets instances in
     const whole = markerText({ key, state: isEmpty ? 'empty' : 'copied' }, isEmpty ? '' : log.id)
-    if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole)
+    if ((await log.change(marker, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole)
       throw changed(log)
   })
 }
 
-async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<number> {
+async function fill(log: EtcdLog, marker: Marker, lines: Iterable<string>): Promise<number> {
   let newest: Stored = START
   for (const batch of batchesOf(lines)) {
-    const { records } = await log.append(newest, begun, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
+    const { records } = await log.append(newest, marker, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
     // Made now, or by an earlier attempt: what is there must be this copy's.
     if (records[0]?.text !== batch[0]) throw changed(log) // etcd takes all of a batch or none
     newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }

@@ -124,7 +124,7 @@ export class EtcdClient {
       } catch (error) {
         if (error instanceof Failure) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
-        if (!(error instanceof SameEndpoint)) this.#leave(at)
+        if (!(error instanceof SameEndpoint)) this.#turnFrom(at)
         // An earlier answer says more than a cut-off last attempt.
         if (error !== SILENT || why === undefined)
           why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
@@ -173,7 +173,7 @@ export class EtcdClient {
       // A member without a leader ends watches; a silent member may have no news.
       const isBlameless =
         signal.aborted || error === SILENT || error === RETURNED || error instanceof Failure
-      if (!isBlameless) this.#leave(at)
+      if (!isBlameless) this.#turnFrom(at)
       throw error
     }
   }
@@ -183,7 +183,7 @@ export class EtcdClient {
     for (const agent of this.#agents) agent.destroy()
   }
 
-  #leave(at: number): void {
+  #turnFrom(at: number): void {
     if (this.#at !== at) return
     this.#at = (at + 1) % this.#access.endpoints.length
     if (at === 0) this.#nextLookMs = performance.now() + this.#lookBackMs

@@ -24,9 +24,9 @@ import {
   MAX_ETCD_PAGE_RECORDS
 } from './etcd-limits.ts'
 import { markerOf, markerText, unusable, type Marker } from './marker.ts'
-import { follow, type Change } from './watch.ts'
+import { follow, type WatchedChange } from './watch.ts'
 
-export interface Page {
+export interface RecordPage {
   readonly records: readonly Stored[]
   /** As of `revision`, a 64-bit integer. */
   readonly left: number
@@ -39,7 +39,7 @@ export interface Appended {
   readonly revision: string
 }
 
-interface How {
+interface ChangeOptions {
   readonly isEmpty?: boolean
   readonly removes?: boolean
 }
@@ -96,7 +96,7 @@ export class EtcdLog {
           ...(text === undefined ? [] : [put(this.#keys.marker, text)])
         ],
         failure: [
-          { request_range: this.#keys.range(first, pageOf(ETCD_FIRST_PAGE_RECORDS, attempt)) },
+          { request_range: this.#keys.range(first, pageSizeOf(ETCD_FIRST_PAGE_RECORDS, attempt)) },
           { request_range: { key: this.#keys.marker } },
           // No turn in a journal that was removed meanwhile: that would leave a key behind.
           {
@@ -143,7 +143,7 @@ export class EtcdLog {
    * the marker, and with `journal-damaged` if the record is gone, a gap follows it, or the marker
    * forbids reading.
    */
-  async after(record: Stored, endMs: number): Promise<Page> {
+  async after(record: Stored, endMs: number): Promise<RecordPage> {
     const first = record.seq + 1
     for (;;) {
       const { marker } = this
@@ -197,7 +197,7 @@ export class EtcdLog {
     const answer = await this.#client.ask(
       '/v3/kv/txn',
       attempt => {
-        limit = pageOf(this.#pageRecords, attempt)
+        limit = pageSizeOf(this.#pageRecords, attempt)
         return {
           compare: [
             ...this.#keys.isAt(record),
@@ -242,7 +242,11 @@ export class EtcdLog {
     return mayHaveRecords ? undefined : namesOf(kvs.slice(0, MAX_ETCD_NAMED_KEYS))
   }
 
-  follow(revision: string, take: (change: Change) => void, signal: AbortSignal): Promise<void> {
+  follow(
+    revision: string,
+    take: (change: WatchedChange) => void,
+    signal: AbortSignal
+  ): Promise<void> {
     return follow(this.#client, this.#keys, revision, take, signal)
   }
 
@@ -293,7 +297,7 @@ export class EtcdLog {
     from: Marker | undefined,
     text: string,
     endMs: number,
-    { isEmpty = false, removes = false }: How = {}
+    { isEmpty = false, removes = false }: ChangeOptions = {}
   ): Promise<Marker | undefined> {
     const { succeeded, responses, header } = await this.#client.ask(
       '/v3/kv/txn',
@@ -373,6 +377,6 @@ function isSame(one: Marker, other: Marker): boolean {
 }
 
 /** Many records may be too large an answer. */
-function pageOf(records: number, attempt: number): number {
+function pageSizeOf(records: number, attempt: number): number {
   return Math.ceil(records / 8 ** attempt)
 }

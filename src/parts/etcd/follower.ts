@@ -20,7 +20,7 @@ import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
 import { singleFlight } from './single-flight.ts'
 import { Turns } from './turns.ts'
-import type { Change } from './watch.ts'
+import type { WatchedChange } from './watch.ts'
 
 /** Failures that pass, perhaps once key file, user or room is right. */
 const PASSING: readonly FailureCode[] = [
@@ -200,7 +200,7 @@ export class Follower {
     }
   }
 
-  #see(change: Change): void {
+  #see(change: WatchedChange): void {
     this.take(change.records)
     this.turns.see(change)
     // the outage may be over, or others changed the keys

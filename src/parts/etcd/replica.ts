@@ -11,7 +11,7 @@ import { verifyLine, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
 /** Where this instance wants its next line. */
-interface Place extends Stored {
+interface PlacedRecord extends Stored {
   /** Whose line was applied there. */
   taken: 'not yet' | 'by own line' | 'by another'
 }
@@ -26,7 +26,7 @@ export class Replica {
   firstKey: string | undefined
   /** Why a record could not be applied. For good: the state may be anything. */
   broken: Failure | undefined
-  #place: Place | undefined
+  #place: PlacedRecord | undefined
 
   constructor(apply: OnLine, keys: KeyFinder, name: string) {
     this.#apply = apply
@@ -35,7 +35,7 @@ export class Replica {
   }
 
   /** To learn whose line is applied next. */
-  expect(text: string): Place {
+  expect(text: string): PlacedRecord {
     return (this.#place = { seq: this.newest.seq + 1, text, taken: 'not yet' })
   }
 

@@ -8,7 +8,7 @@
  */
 import type { Turn } from './etcd-keys.ts'
 import type { EtcdLog } from './etcd-log.ts'
-import type { Change } from './watch.ts'
+import type { WatchedChange } from './watch.ts'
 
 export class Turns {
   readonly #log: EtcdLog
@@ -21,7 +21,7 @@ export class Turns {
     this.#log = log
   }
 
-  see({ turns, ended }: Pick<Change, 'turns' | 'ended'>): void {
+  see({ turns, ended }: Pick<WatchedChange, 'turns' | 'ended'>): void {
     for (const turn of turns) if (turn.key !== this.#log.turnKey) this.#waiting.set(turn.key, turn)
     for (const key of ended) this.#waiting.delete(key)
     this.#onChange()

@@ -3,7 +3,7 @@ import { Failure } from '../../errors.ts'
 import type { EtcdClient } from './etcd-client.ts'
 import type { Keys, KeyValue, Stored, Turn } from './etcd-keys.ts'
 
-export interface Change {
+export interface WatchedChange {
   readonly records: readonly Stored[]
   readonly turns: readonly Turn[]
   readonly ended: readonly string[]
@@ -18,7 +18,7 @@ export function follow(
   client: EtcdClient,
   keys: Keys,
   revision: string,
-  take: (change: Change) => void,
+  take: (change: WatchedChange) => void,
   signal: AbortSignal
 ): Promise<void> {
   const create_request = {

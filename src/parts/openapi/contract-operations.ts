@@ -96,7 +96,7 @@ const each = (fault: string, ...fields: readonly string[]): Reply =>
   invalidReply(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
 const malformed = each('must be a string', ...ENTRY_FIELDS)
 
-export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
+export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = {
   listPassword: {
     tag: 'entries',
     summary: 'List the active entries',

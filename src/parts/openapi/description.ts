@@ -10,10 +10,10 @@ import { RATE_LIMIT_WINDOW } from '../../limits.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
 import type { DescribedRoute, RouteDescription, Schema } from '../routes/described-route.ts'
-import { OPERATIONS, SCHEMAS } from './contract-operations.ts'
+import { DESCRIPTIONS, SCHEMAS } from './contract-operations.ts'
 
-type Settings = PartContext<object>['settings']
-type Json = { readonly [name: string]: unknown }
+type DescribedSettings = PartContext<object>['settings']
+type OpenApiObject = { readonly [name: string]: unknown }
 
 const JSON_TYPE = 'application/json'
 const TAGS: { readonly [name: string]: string } = {
@@ -40,11 +40,11 @@ const IF_MATCH = {
     'The `ETag` that the entry was got with; where it is another by now, nothing is changed.'
 }
 
-export function describe({ settings, prefix, routes }: PartContext<object>): Json {
-  const paths: { [path: string]: { [method: string]: Json } } = {}
+export function describe({ settings, prefix, routes }: PartContext<object>): OpenApiObject {
+  const paths: { [path: string]: { [method: string]: OpenApiObject } } = {}
   const tags = new Set<string>()
   for (const route of routes() as readonly DescribedRoute[]) {
-    const description = route.description ?? OPERATIONS[route.operation]
+    const description = route.description ?? DESCRIPTIONS[route.operation]
     if (description === undefined) continue
     tags.add(description.tag)
     ;(paths[route.path] ??= {})[route.method.toLowerCase()] = operation(
@@ -103,7 +103,11 @@ function shownAbility(asked: NeededAbilities): string | NeededAbilities {
   return asked?.length === 1 ? asked[0] : asked
 }
 
-function operation(route: Route, described: RouteDescription, settings: Settings): Json {
+function operation(
+  route: Route,
+  described: RouteDescription,
+  settings: DescribedSettings
+): OpenApiObject {
   const { tag, summary, description, ids, body, bodies = {} } = described
   const isCounted = settings.rateLimit !== 0 && route.path.startsWith('/api/')
   const needsToken = settings.auth === 'bearer' && route.isPublic !== true
@@ -138,7 +142,7 @@ function operation(route: Route, described: RouteDescription, settings: Settings
   }
 }
 
-function parameter(name: string, description: string, examples: Json): Json {
+function parameter(name: string, description: string, examples: OpenApiObject): OpenApiObject {
   return {
     name,
     in: 'path',
@@ -152,7 +156,7 @@ function parameter(name: string, description: string, examples: Json): Json {
 /** Given before a route is reached. */
 function commonAnswers(
   route: Route,
-  { auth, isProduction, tlsCert }: Settings,
+  { auth, isProduction, tlsCert }: DescribedSettings,
   needsToken: boolean,
   isCounted: boolean
 ): RouteDescription['answers'] {
@@ -183,8 +187,8 @@ function responses(
   answers: RouteDescription['answers'],
   schemas: RouteDescription['schemas'],
   isCounted: boolean
-): Json {
-  const found: { [status: string]: Json } = {}
+): OpenApiObject {
+  const found: { [status: string]: OpenApiObject } = {}
   for (const status of [...new Set(Object.values(answers).map(answer => answer.status))].sort()) {
     const named = Object.entries(answers).filter(([, answer]) => answer.status === status)
     const bodies = Object.fromEntries(named.map(([name, answer]) => [name, bodyOf(answer)]))
@@ -216,7 +220,7 @@ function bodyOf({ body, kind }: Reply): unknown {
   return kind === undefined ? JSON.parse(String(body)) : body
 }
 
-function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schema {
+function anyOf(examples: OpenApiObject, schemas: RouteDescription['schemas'] = {}): Schema {
   const own: Schema[] = []
   const alike = new Map<string, unknown[]>()
   for (const [name, example] of Object.entries(examples)) {
@@ -243,7 +247,7 @@ function schemaOf(examples: readonly unknown[]): Schema {
   if (named !== undefined) return { $ref: `#/components/schemas/${named}` }
   const properties = Object.fromEntries(
     fields.map(field => {
-      const values = (examples as readonly Json[]).map(example => example[field])
+      const values = (examples as readonly OpenApiObject[]).map(example => example[field])
       if (field === 'status') return [field, { const: values[0] }]
       return [field, field === 'message' ? { enum: [...new Set(values)] } : schemaOf(values)]
     })
@@ -260,6 +264,6 @@ function hasShape({ properties, required = [] }: Schema, fields: readonly string
   )
 }
 
-function examplesOf(values: Json): Json {
+function examplesOf(values: OpenApiObject): OpenApiObject {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]))
 }

@@ -10,7 +10,7 @@ const OWNER =
   'the user that runs this command may not open it: name a file in a folder of that user, or - ' +
   '(standard input or output), if the command takes it'
 
-const TEXTS: { readonly [code: string]: string } = {
+const ADVICE: { readonly [code: string]: string } = {
   EACCES: OWNER,
   EPERM: OWNER,
   EISDIR: 'this is a folder; name a file',
@@ -22,8 +22,8 @@ const TEXTS: { readonly [code: string]: string } = {
 const SERVICE = 'the user that the service runs as must be able to write there'
 
 /** The process that has the journal open may be another user's. */
-export const TEXTS_OF_SERVICE: typeof TEXTS = {
-  ...TEXTS,
+export const TEXTS_OF_SERVICE: typeof ADVICE = {
+  ...ADVICE,
   EACCES: SERVICE,
   EPERM: SERVICE,
   EROFS: SERVICE
@@ -50,7 +50,7 @@ export function readGiven(path: string, maxBytes: number): Buffer {
 }
 
 /** Errors that are not the system's stay as they are. */
-export function explained(error: unknown, texts: typeof TEXTS = TEXTS): unknown {
+export function explained(error: unknown, texts: typeof ADVICE = ADVICE): unknown {
   const code = systemCode(error)
   const text =
     code === 'ERR_ACCESS_DENIED'
@@ -62,7 +62,7 @@ export function explained(error: unknown, texts: typeof TEXTS = TEXTS): unknown 
 function faultOf(
   error: NodeJS.ErrnoException & { readonly state?: string },
   code: string,
-  texts: typeof TEXTS
+  texts: typeof ADVICE
 ): string | undefined {
   if (error.path === undefined) return undefined
   if (code === 'ENOENT') return `there is no file or folder ${error.path}`

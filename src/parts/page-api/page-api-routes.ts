@@ -50,7 +50,7 @@ export function extraRoutes({
   const hasFile = journal !== undefined && journal.location().endpoints === undefined
   return [
     listRoute(listingOf(state, exposure), formOf),
-    ...entryRoutes(store),
+    ...perEntryRoutes(store),
     ...deletedRoutes(store),
     knowledgeRoute(store, readsAll),
     ...(hasFile ? historyRoutes(store, journal) : [])
@@ -61,7 +61,7 @@ function may({ session }: Call<unknown>, asked: NeededAbilities): boolean {
   return session === undefined || mayCall(session.abilities, asked)
 }
 
-function entryRoutes(store: Store): readonly DescribedRoute[] {
+function perEntryRoutes(store: Store): readonly DescribedRoute[] {
   const before = unknownIdIn(store)
   return [
     {

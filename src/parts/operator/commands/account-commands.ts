@@ -6,7 +6,12 @@ import { newFactor, stepOfCode } from '../../../accounts/logins.ts'
 import { passwordFault } from '../../../accounts/password-rules.ts'
 import { addressOf, ANY_ABILITY } from '../../../rights/rights.ts'
 import { counted } from '../../../log.ts'
-import { OperatorError, UsageError, type Command, type Context } from '../../commands/command.ts'
+import {
+  OperatorError,
+  UsageError,
+  type OperatorCommand,
+  type Context
+} from '../../commands/command.ts'
 import type { ListedUser } from '../../../accounts/listed.ts'
 import { UNCHANGED, type Knows, type NewGroups } from '../../commands/operation.ts'
 import { othersMayKnow } from './who-knows.ts'
@@ -169,7 +174,7 @@ async function secondFactor(context: Context): Promise<void> {
   )
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'user add',
     positionals: ['[EMAIL]'],

@@ -5,12 +5,12 @@ import { authorOf } from '../../../knowledge/knowledge-events.ts'
 import type { How, Knower } from '../../../knowledge/knowledge.ts'
 import type { State } from '../../../store/state.ts'
 import { addressOf } from '../../../rights/rights.ts'
-import { OperatorError, type Command, type Context } from '../../commands/command.ts'
+import { OperatorError, type OperatorCommand, type Context } from '../../commands/command.ts'
 import { made } from '../../commands/terminal.ts'
 import { FIELD_WORDS, findId, WHICH } from './find-entry.ts'
 import { othersMayKnow, userName } from './who-knows.ts'
 
-interface Row {
+interface AuditRow {
   readonly id: number
   readonly sistema: string
   readonly usuario: string
@@ -81,7 +81,7 @@ function* rowsOf(
   ids: Iterable<number>,
   who: readonly Knower[] | undefined,
   since: Since | undefined
-): Generator<Row, void, void> {
+): Generator<AuditRow, void, void> {
   const names = new Map(state.knowledge.knowers().map(knower => [knower, nameOf(state, knower)]))
   for (const id of ids) {
     const found = knowersOf(state, id, false, who ?? [...names.keys()])
@@ -162,7 +162,7 @@ async function audit(context: Context): Promise<number> {
   return others.length === 0 ? 0 : 1
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'audit',
     positionals: ['[USER|ENTRY]'],

@@ -14,7 +14,12 @@ import {
 import type { State } from '../../../store/state.ts'
 import { changesIn } from '../../../entries/entry-events.ts'
 import { operatorIn } from '../../../knowledge/knowledge-events.ts'
-import { UsageError, type Command, type Context, type Option } from '../../commands/command.ts'
+import {
+  UsageError,
+  type OperatorCommand,
+  type Context,
+  type Option
+} from '../../commands/command.ts'
 import { made } from '../../commands/terminal.ts'
 import { UNCHANGED, type Changed, type Listed, type Named } from '../../commands/operation.ts'
 import { ENTRY, FIELD_WORDS, findId, givenId, nameOf, WHICH } from './find-entry.ts'
@@ -284,7 +289,7 @@ async function purge(context: Context): Promise<void> {
   ])
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'entry list',
     positionals: ['[FILTER]'],

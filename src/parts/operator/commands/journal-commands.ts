@@ -12,7 +12,7 @@ import {
   LossError,
   OperatorError,
   UsageError,
-  type Command,
+  type OperatorCommand,
   type Context,
   type JournalRead,
   type JournalStatus,
@@ -377,7 +377,7 @@ function warnOfRestored(
   }
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'init',
     ifMissing: 'create',

@@ -10,7 +10,7 @@ import {
   OperatorError,
   UsageError,
   type Arguments,
-  type Command,
+  type OperatorCommand,
   type Context,
   type JournalStatus
 } from '../../commands/command.ts'
@@ -55,7 +55,7 @@ export function notedHead({ head }: Arguments['flags']): string | undefined {
 const MAX_NEXT_ID = 10_000_000
 const LEFT_OUT_ROWS = 2_000
 
-export const NEXT_ID: Command['options'] = {
+export const NEXT_ID: OperatorCommand['options'] = {
   'next-id': { value: 'N', help: 'give no id below this one to a new entry' }
 }
 

@@ -7,7 +7,12 @@ import {
   type StorageSettings
 } from '../../../core-settings.ts'
 import { JOURNALS, nearest, PARTS, SETTINGS, settingsHelp } from '../../../settings.ts'
-import { UsageError, type Arguments, type Command, type Option } from '../../commands/command.ts'
+import {
+  UsageError,
+  type Arguments,
+  type OperatorCommand,
+  type Option
+} from '../../commands/command.ts'
 import { EXIT_CODES, MEANINGS } from '../../commands/exit-codes.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
@@ -52,7 +57,7 @@ const POSITIONALS: { readonly [name: string]: string } = {
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
 /** Leaves out journals that are not chosen. */
-function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
+function settingsFor({ journal: moves }: OperatorCommand, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
   const others =
     moves !== undefined
@@ -65,7 +70,7 @@ function settingsFor({ journal: moves }: Command, journal: string | undefined): 
 }
 
 function optionsOf(
-  command: Command,
+  command: OperatorCommand,
   settings: Table = STORAGE_SETTINGS
 ): { readonly [flag: string]: Option } {
   const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
@@ -122,7 +127,7 @@ const HABITS: { readonly [word: string]: string } = {
 
 /** Flags may stand before the command. */
 export function flagsLast(
-  commands: readonly Command[],
+  commands: readonly OperatorCommand[],
   words: readonly string[]
 ): readonly string[] {
   const options = commands.flatMap(command => Object.entries(optionsOf(command)))
@@ -135,7 +140,10 @@ export function flagsLast(
 }
 
 /** Throws a `UsageError` that suggests a command. */
-export function findCommand(commands: readonly Command[], words: readonly string[]): Command {
+export function findCommand(
+  commands: readonly OperatorCommand[],
+  words: readonly string[]
+): OperatorCommand {
   const found = commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
   if (found !== undefined) return found
   const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
@@ -172,7 +180,7 @@ export function asksForJson(words: readonly string[]): boolean {
 }
 
 /** Throws a `UsageError`. */
-export function parse(command: Command, words: readonly string[]): Arguments {
+export function parse(command: OperatorCommand, words: readonly string[]): Arguments {
   const { flags, positionals, given } = parsed(command, words)
   const twice = given.find((name, i) => given.indexOf(name) !== i)
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice`)
@@ -189,12 +197,12 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   return { positionals, flags }
 }
 
-interface Parsed extends Arguments {
+interface ParsedArguments extends Arguments {
   readonly given: readonly string[]
 }
 
 /** Repeats no value: it may be a password. */
-function parsed(command: Command, words: readonly string[]): Parsed {
+function parsed(command: OperatorCommand, words: readonly string[]): ParsedArguments {
   const options = optionsOf(command)
   const config = Object.entries(options).map(([flag, { value }]) => [
     flag,
@@ -227,7 +235,7 @@ function assertUtf8(name: string, word: string): void {
 }
 
 /** Repeats none of the words: one may be a password. */
-function assertCount(command: Command, given: number): void {
+function assertCount(command: OperatorCommand, given: number): void {
   const { name, positionals: expected = [] } = command
   const missing = expected.slice(given).find(one => !one.startsWith('['))
   if (missing !== undefined) throw new UsageError(`${missing} is missing; ${usage(command)}`)
@@ -239,21 +247,21 @@ function assertCount(command: Command, given: number): void {
   throw new UsageError(`too many words: ${name} takes ${takes}; ${usage(command)}`)
 }
 
-function flagsHint({ name }: Command): string {
+function flagsHint({ name }: OperatorCommand): string {
   return `${PROGRAM} ${name} --help lists them`
 }
 
-function unknownFlag(command: Command, flag: string, known: readonly string[]): UsageError {
+function unknownFlag(command: OperatorCommand, flag: string, known: readonly string[]): UsageError {
   const meant = nearest(flag, known)
   const hint = meant === undefined ? flagsHint(command) : `did you mean --${meant}?`
   return new UsageError(`${command.name} has no such flag; ${hint}`)
 }
 
-function usage({ name, positionals = [] }: Command): string {
+function usage({ name, positionals = [] }: OperatorCommand): string {
   return ['usage:', PROGRAM, name, ...positionals, '[options]'].join(' ')
 }
 
-export function helpOf(command: Command, journal: string | undefined): string {
+export function helpOf(command: OperatorCommand, journal: string | undefined): string {
   const { positionals = [], examples = [] } = command
   const line = (name: string, text: string): string => `  ${name.padEnd(28)} ${text}\n`
   const words = positionals
@@ -283,7 +291,7 @@ export function describe({
   help,
   options,
   examples = []
-}: Command): object {
+}: OperatorCommand): object {
   return {
     name,
     positionals,
@@ -302,7 +310,7 @@ const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[
 ]
 
 export function overview(
-  commands: readonly Command[],
+  commands: readonly OperatorCommand[],
   group?: string,
   journal: string = 'file'
 ): readonly [data: object, text: string] {

@@ -29,7 +29,7 @@ import type { Terminal } from '../../commands/terminal.ts'
 import { readSameFile, readWithBreaths } from '../commands/same-file.ts'
 import { requestLocal } from '../socket/local-client.ts'
 import { runOperation, serveOperations } from '../socket/local-server.ts'
-import type { Body, FolderStatus, OperationName, Result } from '../../commands/operation.ts'
+import type { RequestBody, FolderStatus, OperationName, Result } from '../../commands/operation.ts'
 import { callOf, type Operated } from '../socket/operation-table.ts'
 
 /** If the other process opens or closes, and does not answer. */
@@ -87,7 +87,7 @@ export class StoreAccess implements Reached {
     return this.#opened !== undefined
   }
 
-  async ask<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+  async ask<N extends OperationName>(name: N, body: RequestBody<N>): Promise<Result<N>> {
     let timer: NodeJS.Timeout | undefined
     try {
       for (let tries = 1, answered = 0; ; tries++) {
@@ -141,7 +141,7 @@ export class StoreAccess implements Reached {
 
   async receive(
     name: 'rescueJournal',
-    body: Body<'rescueJournal'>,
+    body: RequestBody<'rescueJournal'>,
     take: (piece: string) => void
   ): Promise<void> {
     const socket = await liveSocket(this.files, this.#folder)
@@ -230,7 +230,7 @@ export class StoreAccess implements Reached {
     }, SILENT_MS)
   }
 
-  async #run<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+  async #run<N extends OperationName>(name: N, body: RequestBody<N>): Promise<Result<N>> {
     if (this.#opened === undefined) {
       if (this.settings.journal === 'file' && this.#ifMissing === 'refuse') this.#assertJournal()
       this.assertOwner()

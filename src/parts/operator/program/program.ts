@@ -2,7 +2,7 @@
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { systemCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'
-import type { Arguments, Command, IfMissing } from '../../commands/command.ts'
+import type { Arguments, OperatorCommand, IfMissing } from '../../commands/command.ts'
 import {
   asksForHelp,
   findCommand,
@@ -69,7 +69,7 @@ async function main(words: readonly string[]): Promise<number> {
   return (await run(command, parse(command, rest))) ?? EXIT.done
 }
 
-async function run(command: Command, given: Arguments): Promise<number | void> {
+async function run(command: OperatorCommand, given: Arguments): Promise<number | void> {
   const { StoreAccess } = await import('./connect.ts')
   const terminal = new Terminal(process, given.flags['json'] === true)
   const storage = readValues(

@@ -5,7 +5,7 @@ import { disk, piecesOf, withFile } from '../../../journal/files.ts'
 import { isArchive, locationOf, openJournalFile } from '../../../journal/folder.ts'
 import { neededKeys } from '../../../journal/keys.ts'
 import { emptyState } from '../../../slices.ts'
-import { OperatorError, type Command, type Context } from '../../commands/command.ts'
+import { OperatorError, type OperatorCommand, type Context } from '../../commands/command.ts'
 import { sealingKeys } from '../commands/journal-files.ts'
 import { ENTERED_AGAIN } from '../commands/who-knows.ts'
 import { rescue } from './rescue-command.ts'
@@ -159,7 +159,7 @@ async function listKeys({ store, terminal }: Context): Promise<void> {
   terminal.list(keys, 'no keys')
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'journal compact',
     options: {

@@ -24,7 +24,7 @@ interface Place {
 }
 
 /** Nothing of `line` is verified, and its hash is not its own; no `line`: its seal is not whole. */
-export interface Head extends Place {
+export interface LineHead extends Place {
   readonly line: Line | undefined
 }
 
@@ -32,7 +32,7 @@ export interface Hash extends Place {
   readonly hash: string
 }
 
-export type Remains = Head | Hash
+export type Remains = LineHead | Hash
 
 /** Bytes that the device cannot read count as zeros; `unreadable` gets their number. */
 export function* remainsOf(

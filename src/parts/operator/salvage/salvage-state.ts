@@ -19,7 +19,7 @@ import {
   type LostLines
 } from '../commands/journal-files.ts'
 import { PROOFS, type Proof } from './proofs.ts'
-import type { Hash, Head, Remains } from './salvage-lines.ts'
+import type { Hash, LineHead, Remains } from './salvage-lines.ts'
 
 /** `after` and `before` are the times of the records around the lost lines. */
 export interface Loss extends LostLines {
@@ -163,7 +163,7 @@ export class Salvaging {
     this.state.apply({ seq: 0, time: this.until!, type, by, data })
   }
 
-  #takeHead({ at, end, line }: Head): void {
+  #takeHead({ at, end, line }: LineHead): void {
     this.lines++
     this.#locked = undefined
     if (at < this.#from) return // older than all that is lost

@@ -13,7 +13,7 @@ import {
   LossError,
   OperatorError,
   UsageError,
-  type Command,
+  type OperatorCommand,
   type Context
 } from '../../commands/command.ts'
 import { IN_MEMORY } from '../commands/check.ts'
@@ -334,7 +334,7 @@ async function run(context: Context): Promise<number> {
   return report(context, source, target, salvaged)
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'journal salvage',
     positionals: ['SOURCE'],

@@ -21,7 +21,13 @@ import { Lines, type OperationName } from '../../commands/operation.ts'
 import { IN_MEMORY } from '../commands/check.ts'
 import { assertHeapRoom } from './heap-room.ts'
 import { ofJournal } from './no-room.ts'
-import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
+import {
+  callOf,
+  SOCKET_OPERATIONS,
+  type OperationCall,
+  type Operated,
+  type SocketOperation
+} from './operation-table.ts'
 
 /** Another version may mean something else by the same words. */
 export const VERSION_FIELD = 'x-version'
@@ -97,7 +103,7 @@ async function answerOf(
   const name = request.url!.replace(/^\/operator\//, '')
   if (request.headers[VERSION_FIELD] !== VERSION)
     return said(400, `this service is version ${VERSION}`)
-  if (request.method !== 'POST' || !Object.hasOwn(OPERATIONS, name))
+  if (request.method !== 'POST' || !Object.hasOwn(SOCKET_OPERATIONS, name))
     return said(404, 'there is no such operation')
   const content = await bodyOf(request, response)
   if (content === undefined)
@@ -155,8 +161,12 @@ function said(status: number, message: string): Answer {
 }
 
 /** Throws a `UsageError` if the body has another shape. */
-export async function runOperation(call: Call, name: OperationName, body: Given): Promise<unknown> {
-  const { shape, run } = OPERATIONS[name] as unknown as Operation<{}, unknown>
+export async function runOperation(
+  call: OperationCall,
+  name: OperationName,
+  body: Given
+): Promise<unknown> {
+  const { shape, run } = SOCKET_OPERATIONS[name] as unknown as SocketOperation<{}, unknown>
   const checked = check(shape, body)
   if (!checked.ok) throw new UsageError(sentenceOf(checked.errors))
   // Every operation sees what other instances wrote, but for `status`, which must answer while etcd

@@ -35,7 +35,7 @@ import { number, optional, rule, text, texts, type Rule } from '../../../rights/
 import { OperatorError } from '../../commands/command.ts'
 import type {
   Among,
-  Body,
+  RequestBody,
   Changed,
   FolderStatus,
   Found,
@@ -74,15 +74,15 @@ export interface Operated {
 }
 
 /** `by`, the account that asks, is recorded with each change. */
-export interface Call extends Operated {
+export interface OperationCall extends Operated {
   readonly by: string
   readonly commits: OperatorCommits
   readonly accounts: Accounts
 }
 
-export interface Operation<B, R> {
+export interface SocketOperation<B, R> {
   readonly shape: { readonly [F in keyof B]-?: Rule<B[F]> }
-  run(call: Call, body: B): R | Promise<R>
+  run(call: OperationCall, body: B): R | Promise<R>
 }
 
 const id: Rule<number> = number(1, Number.MAX_SAFE_INTEGER)
@@ -109,7 +109,9 @@ function named(entry: Entry | false | undefined, id: number): Named {
 
 const noEntry = (id: number): string => `no entry ${id}`
 
-export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Result<N>> } = {
+export const SOCKET_OPERATIONS: {
+  readonly [N in OperationName]: SocketOperation<RequestBody<N>, Result<N>>
+} = {
   status: { shape: {}, run: call => statusOf(call) },
 
   listUsers: { shape: {}, run: ({ accounts }) => accounts.users() },
@@ -386,7 +388,7 @@ function isAmong({ status }: Entry, among: Among): boolean {
 
 /** A name that nobody has yet may be a mistake. */
 async function withNewGroups<T>(
-  { store: { state } }: Call,
+  { store: { state } }: OperationCall,
   given: GivenGroups,
   make: () => Promise<T>
 ): Promise<T & NewGroups> {
@@ -395,7 +397,7 @@ async function withNewGroups<T>(
   return { ...(await make()), newGroups }
 }
 
-function done({ commits }: Call, isFound: boolean, why: string): Changed {
+function done({ commits }: OperationCall, isFound: boolean, why: string): Changed {
   assertFound(isFound, why)
   return { isChanged: commits.isChanged }
 }
@@ -414,7 +416,7 @@ function statusOf({ journal, store, readMs }: Operated): FolderStatus {
   }
 }
 
-export function callOf(operated: Operated, by: string): Call {
+export function callOf(operated: Operated, by: string): OperationCall {
   const commits = forOperator(operated.store, by)
   const accounts = new Accounts(commits, { abilities: operated.abilities.values() })
   return { ...operated, by, commits, accounts }

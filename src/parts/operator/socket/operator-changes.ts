@@ -13,7 +13,7 @@ import type { Imported, ImportedGroup, ImportRow } from '../../commands/operatio
 import { assertHeapRoom } from './heap-room.ts'
 import { breath } from '../../commands/signals.ts'
 import { SLICE_ENTRIES } from './exposed-entries.ts'
-import type { Call } from './operation-table.ts'
+import type { OperationCall } from './operation-table.ts'
 
 /** `isChanged`: the last command has recorded something. */
 export type OperatorCommits = Commits & { readonly isChanged: boolean }
@@ -57,7 +57,7 @@ export function purgeEntry(store: Commits, id: number): Promise<Entry | undefine
 
 /** What a command shows, read in the turn in which that is recorded; undefined shows nothing. */
 export function disclosing<T>(
-  { commits }: Call,
+  { commits }: OperationCall,
   read: (entries: Pick<EntryTable, 'get'>) => readonly [T, Disclosure] | undefined
 ): Promise<T | undefined> {
   return commits.commitFirst(draft => {

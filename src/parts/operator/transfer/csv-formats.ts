@@ -206,7 +206,7 @@ export function assertOnce(names: readonly string[], used: readonly string[]): v
     throw new OperatorError(`its first line has two columns ${twice}; leave one of them out`)
 }
 
-export type Reader = (row: CsvRow) => Row
+export type ReadRow = (row: CsvRow) => Row
 
 /** Where the values of a row stand; of several places the first that is not empty counts. */
 interface Places {
@@ -240,7 +240,7 @@ function placesOf(names: readonly string[], { name, url, usuario, password }: Fo
 }
 
 /** A value that has no place in an entry is counted, whatever its column. */
-export function readerOf(given: readonly string[], format: Format, keepsGroups: boolean): Reader {
+export function readerOf(given: readonly string[], format: Format, keepsGroups: boolean): ReadRow {
   const isPlain = format === SPREADSHEET
   const names = isPlain ? given.map(name => name.toLowerCase()) : given
   const { habits, listsAddresses = false, listsGroups, moreUrls } = format

@@ -5,7 +5,12 @@ import { eitherOf } from '../../../core-settings.ts'
 import { MAX_ENTRY_BYTES, MAX_IMPORT_BYTES } from '../../../limits.ts'
 import { counted } from '../../../log.ts'
 import { FIELDS } from '../../../entries/entry.ts'
-import { OperatorError, UsageError, type Command, type Context } from '../../commands/command.ts'
+import {
+  OperatorError,
+  UsageError,
+  type OperatorCommand,
+  type Context
+} from '../../commands/command.ts'
 import type { Imported, ImportedGroup, ImportRow } from '../../commands/operation.ts'
 import { makeFile } from '../rewriting/saved-journal.ts'
 import { breath } from '../../commands/signals.ts'
@@ -225,7 +230,7 @@ async function exportFile(context: Context): Promise<void> {
   )
 }
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly OperatorCommand[] = [
   {
     name: 'import',
     positionals: ['FILE'],
