@@ -9,7 +9,7 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { ADMIN, admin, done, refused } from '../support/admin.ts'
+import { ADMIN, admin, done, initialized, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
 import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
 import { runProgram, startProgram, until, type Program } from '../support/program.ts'
@@ -200,6 +200,16 @@ test('with the head of its service\'s stop a restore leaves no gap; with another
   const salvaged = await admin(folder, `journal salvage ${copy} --to ${copy}.salvaged`)
   assert.match(salvaged.out, COUNTS_AS_NEW)
   assert.match(await done(folder, 'journal compact'), COUNTS_AS_NEW)
+})
+
+test('where no read was ever recorded, no restore, salvage or compaction says what counts as new', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
+  const copy = join(freshFolder(t), 'copy.jsonl')
+  renameSync(join(folder, JOURNAL), copy)
+  for (const words of [`restore ${copy}`, `salvage ${copy} --to ${copy}.salvaged`, 'compact']) {
+    assert.doesNotMatch(await done(folder, `journal ${words}`), COUNTS_AS_NEW, words)
+  }
 })
 
 const COUNTS_AS_NEW =
