@@ -54,7 +54,7 @@ async function filled(folder: string): Promise<void> {
 }
 
 interface Row {
-  /** USER is a user who is there; ROWS a file to import. */
+  /** USER is a user who is there; ROWS a file to import; FILE a new one; COPY the first backup. */
   readonly words: string
   readonly code?: number
   readonly lines?: number
@@ -98,7 +98,10 @@ const ROWS: readonly Row[] = [
   { words: 'journal backup FILE', lines: 3 },
   { words: 'key rotate', lines: 2 },
   { words: 'key list' },
-  { words: 'journal compact', isAlone: true, lines: 4 },
+  { words: 'key rewrite', isAlone: true },
+  { words: 'journal salvage JOURNAL --to FILE', isAlone: true },
+  { words: 'journal restore COPY --data EMPTY --key-file KEYS', isAlone: true },
+  { words: 'journal compact', isAlone: true },
   { words: 'import ROWS', isAlone: true }
 ]
 
@@ -141,10 +144,13 @@ test('each command of the operator fits into a heap of 64 MiB, and keeps nobody 
       })
       writeFileSync(join(scratch, name), ['name,url,username,password,note', ...rows, ''].join('\n'))
     }
+    mkdirSync(join(scratch, 'empty'), { mode: 0o700 })
     let user = USERS / 2
     let copies = 0
     const ran = async (words: string): Promise<{ code: number | null, error: string, ms: number }> => {
-      const args = words.replace('FILE', join(scratch, `copy-${++copies}`))
+      const args = words.replace('JOURNAL', join(folder, 'journal.jsonl')).replace('KEYS', join(folder, 'journal.key'))
+        .replace('FILE', () => join(scratch, `copy-${++copies}`)).replace('COPY', join(scratch, 'copy-1'))
+        .replace('EMPTY', join(scratch, 'empty'))
         .replace(/ROWS|MORE/, file => join(scratch, file)).replace('USER', () => emailOf(user--))
         .split(' ').map(word => word.replace('_', ' '))
       const output = openSync(out, 'w')

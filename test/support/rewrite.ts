@@ -13,7 +13,6 @@ import type { Ending } from '../../src/parts/commands/signals.ts'
 import * as rewrite from '../../src/parts/operator/rewriting/rewrite.ts'
 import { rotateKey as rotate } from '../../src/parts/operator/rewriting/rotate-key.ts'
 import type { EntryRow } from '../../src/entries/entry.ts'
-import { emptyState } from '../../src/slices.ts'
 import type { Commits, Store } from '../../src/store/store.ts'
 
 export type Rewritten = rewrite.Rewritten
@@ -38,7 +37,7 @@ export function opened(journal: FileJournal, apply: Apply): FileJournal {
 async function rewritten(store: Store, act: (offline: rewrite.Offline) => Promise<Rewritten>,
   onProgress: OnProgress): Promise<Rewritten> {
   const journal = store.journal as FileJournal
-  const made = await act({ journal, state: store.state, onProgress, ending: UNENDED })
+  const made = await act({ journal, onProgress, ending: UNENDED })
   const after = opened(journal, store.state.apply)
   Object.assign(store, { journal: after })
   await journal.close()
@@ -50,13 +49,13 @@ export function reencrypt(store: Store, onProgress: OnProgress = () => {}): Prom
 }
 
 export function reencryptJournal(journal: FileJournal, onProgress: OnProgress): Promise<Rewritten> {
-  return rewrite.reencrypt({ journal, state: emptyState(), onProgress, ending: UNENDED })
+  return rewrite.reencrypt({ journal, onProgress, ending: UNENDED })
 }
 
 export function compact(
   store: Store, keepsHistory = true, onProgress: OnProgress = () => {}, change?: (made: Checkpoint) => Checkpoint
 ): Promise<Rewritten> {
-  return rewritten(store, offline => rewrite.compact(offline, keepsHistory, change), onProgress)
+  return rewritten(store, offline => rewrite.compact(offline, store.state, keepsHistory, change), onProgress)
 }
 
 export function rotateKey(journal: DurableJournal, random: (bytes: number) => Buffer = randomBytes): Promise<Rotated> {

@@ -248,7 +248,7 @@ export async function salvageAndCheck(
     assert.ok(!existsSync(target))
     return
   }
-  const { made } = await making
+  const { found: made } = await making
   const taken = source.records.map(({ seq }) => seq <= made.last &&
     !made.losses.some(({ from, to }) => seq >= from && (to === null || seq <= to)))
   const expected = source.records.filter((_, i) => taken[i])

@@ -114,8 +114,13 @@ function lackingKeys({ files, keyFile, usedKeys, areKeysGiven }: FileJournal): r
   }
 }
 
+/** That it makes the same state is not tried: a service's heap may have no room for a second one. */
 function contentAt(file: FileJournal, state: State): Content {
-  return contentOf(firstOf(file, 'repaired'), checkpointAt(state, file))
+  const { checkpoint: _, ...content } = contentOf(
+    firstOf(file, 'repaired'),
+    checkpointAt(state, file)
+  )
+  return content
 }
 
 /** For a name. */

@@ -5,6 +5,7 @@ import { disk, piecesOf, withFile } from '../../../journal/files.ts'
 import { isArchive, locationOf, openJournalFile } from '../../../journal/folder.ts'
 import { neededKeys } from '../../../journal/keys.ts'
 import { emptyState } from '../../../slices.ts'
+import type { State } from '../../../store/state.ts'
 import { OperatorError, type OperatorCommand, type Context } from '../../commands/command.ts'
 import { sealingKeys } from '../commands/journal-files.ts'
 import { ENTERED_AGAIN } from '../commands/who-knows.ts'
@@ -39,15 +40,20 @@ async function assertStopped(
   )
 }
 
-/** Under the lock, with the journal open as a start opens it. */
+/** Under the lock, with the journal open as a start opens it. `state` gives its state once, and holds it no more. */
 function offline<T>(
   { store, terminal }: Context,
   what: keyof typeof READINGS,
-  work: (offline: Offline) => Promise<T>
+  work: (offline: Offline, state: () => State) => Promise<T>
 ): Promise<T> {
   return store.alone(async lock => {
     const { files, settings } = store
-    const state = emptyState()
+    let held: State | undefined = emptyState()
+    const letGo = (): State => {
+      const state = held!
+      held = undefined
+      return state
+    }
     const journal = openJournalFile(
       {
         files,
@@ -59,15 +65,15 @@ function offline<T>(
         warn: line => terminal.warn(line),
         onProgress: share => terminal.progress('reading the journal', share)
       },
-      state.apply
+      record => held!.apply(record)
     )
     try {
-      return await work({
+      const offline = {
         journal,
-        state,
-        onProgress: share => terminal.progress(what, share),
+        onProgress: (share: number) => terminal.progress(what, share),
         ending: store.ending
-      })
+      }
+      return await work(offline, letGo)
     } finally {
       await journal.close()
     }
@@ -89,9 +95,10 @@ async function runCompaction(context: Context): Promise<void> {
   const what = 'This permanently deletes all former values, and who made which change.'
   if (drops) await terminal.confirm(what, flags['yes'] === true)
   let names = false
-  const compacted = await offline(context, 'compaction', journal => {
-    names = journal.state.knowledge.recording !== undefined
-    return compact(journal, !drops)
+  const compacted = await offline(context, 'compaction', (journal, letGo) => {
+    const state = letGo()
+    names = state.knowledge.recording !== undefined
+    return compact(journal, state, !drops)
   })
   const { records, bytes, head, before, unneeded, archive } = compacted
   terminal.show(compacted, [

@@ -22,7 +22,6 @@ import { contentOf, writeJournal, type Content, type Unnumbered } from './write-
  */
 export interface Offline {
   readonly journal: FileJournal
-  readonly state: State
   /** Takes the done share, 0 to 1. */
   readonly onProgress: (share: number) => void
   readonly ending: Ending
@@ -60,13 +59,17 @@ export function reencrypt(offline: Offline): Promise<Rewritten> {
   })
 }
 
-/** `keepsHistory` keeps the old journal as an archive. */
-export async function compact(
+/**
+ * `keepsHistory` keeps the old journal as an archive. Not asynchronous, so that no waiting function
+ * holds the state once it was written.
+ */
+export function compact(
   offline: Offline,
+  state: State,
   keepsHistory: boolean,
   change: (made: Checkpoint) => Checkpoint = made => made
 ): Promise<Rewritten> {
-  const { journal, state } = offline
+  const { journal } = offline
   const { path, files, end } = journal
   if (end.records === 0) throw new OperatorError(`${path} has no records that could be compacted`)
   const earlier = continuations(journal)

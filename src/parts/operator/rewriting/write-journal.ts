@@ -7,10 +7,11 @@ import type { Key } from '../../../journal/keys.ts'
 import { FIRST_HASH, sealBatch } from '../../../journal/line.ts'
 import type { Recovered } from '../../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
+import { emptyState } from '../../../slices.ts'
 import { breath } from '../../commands/signals.ts'
 import type { NewFile } from '../../commands/whole-file.ts'
 import { readWithBreaths } from '../commands/same-file.ts'
-import type { Checkpoint } from './checkpoint.ts'
+import { digestsOf, type Checkpoint } from './checkpoint.ts'
 
 export type Unnumbered = Omit<JournalRecord, 'seq'>
 
@@ -84,10 +85,12 @@ export async function writeJournal(
     onProgress(share() / 2)
     await breath()
   }
+  const digests = checkpoint?.digests()
+  const state = emptyState()
   const onlyThis = { find: (name: string) => (name === key.name ? key : undefined) }
   const onRead = (record: JournalRecord): void => {
     add(read, record)
-    checkpoint?.apply(record)
+    if (digests !== undefined) state.apply(record)
   }
   const made = await readWithBreaths(files, file.path, onlyThis, onRead, {
     onProgress: share => onProgress((1 + share) / 2)
@@ -95,7 +98,10 @@ export async function writeJournal(
   // Two proofs: the file holds the records that were meant, and they make the state that was meant.
   if (written.digest('hex') !== read.digest('hex'))
     throw new Error('what was written does not read back the same')
-  checkpoint?.compare()
+  if (digests === undefined) return made
+  const found = digestsOf(state)
+  for (const [kind, digest] of digests)
+    if (found.get(kind) !== digest) throw new Error(`the ${kind} would be others`)
   return made
 }
 

@@ -138,7 +138,7 @@ export class Salvaging {
 
   /** An entry that lacks a required field is kept aside, and its id is not given again. */
   #purgePartial(): void {
-    for (const data of [...this.state.entries.entries()]) {
+    for (const data of this.state.entries.entries()) {
       if (ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || data[field] !== '')) continue
       const record = { seq: this.last, time: this.until!, type: 'entries.kept', by: null, data }
       this.unplaced.push({ ...record, why: 'a part of it is lost' })
@@ -149,7 +149,7 @@ export class Salvaging {
 
   /** No command could end them: it names a user by the address, which is lost. */
   #endTokensOfLostUsers(): void {
-    for (const [hash, { user }] of [...this.state.tokens.entries()]) {
+    for (const [hash, { user }] of this.state.tokens) {
       if (!this.#hasUser(user)) this.apply(event('token.revoked', null, { hash }))
     }
   }

@@ -33,7 +33,7 @@ import {
 import { ENTERED_AGAIN } from '../commands/who-knows.ts'
 import { remainsOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
-import { contentOf, writeJournal } from '../rewriting/write-journal.ts'
+import { contentOf, writeJournal, type Content } from '../rewriting/write-journal.ts'
 
 /** In the new journal, and in the report. */
 const MAX_NAMED = 1_000
@@ -59,7 +59,30 @@ interface Rebuilt {
   readonly tokensLeftOut: number
 }
 
-interface Salvaged extends Rebuilt {
+/** What is reported. */
+interface Found extends Pick<
+  Salvaging,
+  'lines' | 'opened' | 'losses' | 'last' | 'until' | 'mayLackIds' | 'hasNotedHead' | 'unplaced'
+> {
+  readonly unreadableBytes: number
+  readonly missingKeys: readonly string[]
+  readonly entries: number
+  readonly gone: string
+  readonly users: number
+  readonly lockedUsers: readonly string[]
+  readonly tokens: number
+  readonly tokensLeftOut: number
+  readonly nextId: number
+  readonly hasRecorded: boolean
+}
+
+interface Prepared {
+  readonly found: Found
+  readonly content: Content
+}
+
+interface Salvaged {
+  readonly found: Found
   readonly records: number
   readonly head: string
   readonly aside: string | undefined
@@ -119,27 +142,51 @@ export function rebuild(given: Omit<Salvage, 'target' | 'ending'>): Rebuilt {
 
 /** Records that do not fit go to `FILE.unplaced.jsonl`. Throws as `rebuild`. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
-  const { files, source, target, keys, onProgress, ending } = given
-  const rebuilt = rebuild(given)
-  const {
-    made,
-    made: { state, losses, unplaced }
-  } = rebuilt
+  // The state is in the content alone, which lets it go once it is written.
+  return written(given, prepare(given))
+}
+
+function prepare(given: Salvage): Prepared {
+  const { made, unreadableBytes, lockedUsers, tokensLeftOut } = rebuild(given)
+  const { state, losses } = made
+  const { entries, tokens, knowledge } = state
   const data: Continued = {
     why: 'salvaged',
     head: made.head,
     records: made.last,
     time: made.until,
-    source,
+    source: given.source,
     opened: made.opened,
     lost: losses.slice(0, MAX_NAMED).map(({ from, to, bytes }) => ({ from, to, bytes }))
   }
   const time = isoTime(Date.now())
-  if (state.knowledge.recording === 'begun') {
+  if (knowledge.recording === 'begun') {
     // who was told what may be among the lost records
     state.apply({ seq: 0, time, ...event('recording.gap', null, { why: 'salvaged' }) })
   }
-  const content = contentOf({ time, type: REWRITTEN, by: null, data }, checkpointOf(state))
+  const { lines, opened, last, until, mayLackIds, hasNotedHead, unplaced } = made
+  const gone = made.gone.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+  return {
+    found: {
+      ...{ lines, opened, last, until, mayLackIds, hasNotedHead, losses, unplaced },
+      ...{ unreadableBytes, lockedUsers, tokensLeftOut },
+      missingKeys: [...made.missingKeys],
+      entries: entries.count,
+      gone: gone.join(','),
+      users: made.users.length,
+      tokens: tokens.size,
+      nextId: entries.size + 1,
+      hasRecorded: knowledge.recording !== undefined
+    },
+    content: contentOf({ time, type: REWRITTEN, by: null, data }, checkpointOf(state))
+  }
+}
+
+async function written(
+  { files, target, keys, onProgress, ending }: Salvage,
+  { found, content }: Prepared
+): Promise<Salvaged> {
+  const { unplaced } = found
   // First: while the new journal has its name, nothing that was read may be missing beside it.
   const aside = unplaced.length === 0 ? undefined : `${target}.unplaced.jsonl`
   const texts = unplaced.map(record => `${JSON.stringify(record)}\n`)
@@ -163,7 +210,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
         }),
       files
     )
-    return { ...rebuilt, records, head, aside }
+    return { found, records, head, aside }
   } catch (error) {
     if (aside !== undefined) files.remove(aside)
     throw error
@@ -185,41 +232,24 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
 }
 
 function report(context: Context, source: string, target: string, salvaged: Salvaged): number {
-  const { losses, unplaced, missingKeys, state } = salvaged.made
+  const { losses, unplaced, missingKeys, hasRecorded } = salvaged.found
   const result = resultOf(source, target, salvaged, context.flags['head'] !== undefined)
-  const again = state.knowledge.recording ? [ENTERED_AGAIN] : []
+  const again = hasRecorded ? [ENTERED_AGAIN] : []
   context.terminal.show(result, [...linesOf(result), ...again])
-  const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.size > 0
+  const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0
   return isLost ? EXIT.lost : EXIT.done
 }
 
 function resultOf(source: string, target: string, salvaged: Salvaged, wasNoted: boolean) {
-  const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
-  const { losses, unplaced, state, lines, opened, until, hasNotedHead, mayLackIds } = made
+  const { found, records, head, aside } = salvaged
+  const { lines, opened, losses, unreadableBytes, missingKeys, entries, gone, users } = found
+  const { lockedUsers, tokens, tokensLeftOut, until, nextId, mayLackIds, hasNotedHead } = found
   return {
-    source,
-    path: target,
-    records,
-    head,
-    lines,
-    opened,
-    lost: losses,
+    ...{ source, path: target, records, head, lines, opened, lost: losses },
     lostLines: losses.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0),
     isEndKnown: losses.every(({ to }) => to !== null),
-    unreadableBytes,
-    missingKeys: [...made.missingKeys],
-    entries: state.entries.count,
-    gone: made.gone
-      .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
-      .join(','),
-    users: made.users.length,
-    lockedUsers,
-    tokens: state.tokens.size,
-    tokensLeftOut,
-    until,
-    nextId: state.entries.size + 1,
-    mayLackIds,
-    unplaced: unplaced.length,
+    ...{ unreadableBytes, missingKeys, entries, gone, users, lockedUsers, tokens, tokensLeftOut },
+    ...{ until, nextId, mayLackIds, unplaced: found.unplaced.length },
     ...(aside !== undefined && { unplacedFile: aside }),
     ...(wasNoted && { noted: hasNotedHead })
   }
