@@ -271,9 +271,9 @@ export function openProtected(
 }
 
 /** Waits until something holds in this process, where the service is. */
-export async function until(holds: () => boolean): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000
-  while (!holds()) {
+  while (!await holds()) {
     if (performance.now() > endMs) throw new Error(`waited 30 s for ${holds}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }

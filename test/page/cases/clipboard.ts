@@ -82,6 +82,7 @@ inBrowser('who was elsewhere when the copy was made finds the clipboard as it is
 
 inBrowser('the first press after 30 s clears the browser\'s own clipboard', ['chromium', 'firefox'], async t => {
   const { browser } = await openService(t)
+  await browser.until('return document.hasFocus()')
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
   await browser.until("return document.querySelector('#rows .done .said')?.textContent === 'Copiado'")
   assert.equal(await browser.run("return document.querySelector('.message')"), null, 'a copy needs no message')
@@ -98,9 +99,11 @@ inBrowser('the first press after 30 s clears the browser\'s own clipboard', ['ch
 
 inBrowser('a click after 30 s clears it, too', ['chromium', 'firefox'], async t => {
   const { browser } = await openService(t)
+  await browser.until('return document.hasFocus()')
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
   await browser.until('return isDue(30000)')
   await pass(browser, 30_000)
+  await told(browser, 'La contraseña puede seguir en el portapapeles. Se vacía en cuanto pulses algo.')
   await browser.click('#count')
   await browser.until("return document.getElementById('spoken').textContent === 'Portapapeles vaciado'")
   assert.equal(await clipboardOf(browser), '')
