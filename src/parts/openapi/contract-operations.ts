@@ -11,18 +11,15 @@ import {
 import { MAX_CODE_LENGTH } from '../../limits.ts'
 import { ANSWERED_FIELDS, ENTRY_FIELDS, FIELDS, type EntryField } from '../../entries/entry.ts'
 import {
+  answered,
   EXAMPLE,
+  object,
   UNKNOWN_ID,
   type RouteDescription,
   type Schema
 } from '../routes/described-route.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
-const form = (properties: object): Schema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties)
-})
 /** Of a request: the service ignores what it does not know. Answers may get more fields. */
 const closed = (schema: Schema): Schema => ({ ...schema, additionalProperties: false })
 const text = { type: 'string', minLength: 1 }
@@ -43,16 +40,16 @@ const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 /** Examples with a schema's fields refer to it, but for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
   Entry: {
-    ...form({
+    ...object({
       id,
       ...STRINGS,
       status: { enum: [0, 1], description: '1 is active, 0 is deleted.' }
     }),
     required: ['id', ...required, 'status']
   },
-  EntryFields: closed({ ...form(GIVEN), required }),
+  EntryFields: closed({ ...object(GIVEN), required }),
   EntryChanges: closed({ type: 'object', properties: GIVEN }),
-  InvalidData: form({
+  InvalidData: object({
     message: { const: TEXTS.invalid },
     errors: {
       type: 'object',
@@ -62,9 +59,9 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
     },
     status: { const: 400 }
   }),
-  Message: form({ message: { type: 'string' }, status: { type: 'integer' } }),
+  Message: object({ message: { type: 'string' }, status: { type: 'integer' } }),
   User: {
-    ...form({
+    ...object({
       id,
       email,
       name: text,
@@ -101,8 +98,13 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     tag: 'entries',
     summary: 'List the active entries',
     description: 'All entries with status 1, ascending by id.',
-    answers: { entries: jsonReply(200, [ENTRY]), none: messageReply(404, TEXTS.noneActive) },
-    schemas: { entries: { type: 'array', minItems: 1, items: ref('Entry') } }
+    answers: {
+      entries: {
+        ...jsonReply(200, [ENTRY]),
+        schema: { type: 'array', minItems: 1, items: ref('Entry') }
+      },
+      none: messageReply(404, TEXTS.noneActive)
+    }
   },
   getPassword: {
     tag: 'entries',
@@ -159,7 +161,7 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     summary: 'Log in',
     description: 'Issues a token for an e-mail address and its password.',
     body: closed({
-      ...form({ email, password: { ...text, maxLength: 1024 } }),
+      ...object({ email, password: { ...text, maxLength: 1024 } }),
       properties: {
         email,
         password: { ...text, maxLength: 1024 },
@@ -172,35 +174,32 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     }),
     bodies: { loggedIn: LOGIN, invalidCredentials: { ...LOGIN, password: 'wrong' } },
     answers: {
-      loggedIn: jsonReply(200, {
-        token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
-        user: {
-          id: 1,
-          email: LOGIN.email,
-          name: 'ana',
-          abilities: ['*'],
-          secondFactor: false,
-          hasPassword: true
-        },
-        expires: null,
-        status: 200
+      loggedIn: answered({
+        token: ['pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU', text],
+        user: [
+          {
+            id: 1,
+            email: LOGIN.email,
+            name: 'ana',
+            abilities: ['*'],
+            secondFactor: false,
+            hasPassword: true
+          },
+          ref('User')
+        ],
+        expires: [
+          null,
+          {
+            type: ['string', 'null'],
+            description: 'When the token ends; null: when it is revoked.'
+          }
+        ]
       }),
       invalidCredentials: messageReply(401, TEXTS.invalidCredentials),
       missing: each('is required', 'email', 'password'),
       malformed: invalidReply({
         email: ['The email field must be a valid email address.'],
         password: ['The password field must be a string.']
-      })
-    },
-    schemas: {
-      loggedIn: form({
-        token: text,
-        user: ref('User'),
-        status: { const: 200 },
-        expires: {
-          type: ['string', 'null'],
-          description: 'When the token ends; null: when it is revoked.'
-        }
       })
     }
   },
@@ -215,7 +214,7 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     summary: 'Change the password of the user whose token it is',
     description: 'With a token of a login. All tokens of the user end.',
     body: closed(
-      form({
+      object({
         password: { ...text, maxLength: 1024 },
         newPassword: { ...text, maxLength: 1024 }
       })
@@ -235,22 +234,16 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     description:
       'With a token of a login. `name` is `login`, or the name that the operator gave the token.',
     answers: {
-      sessions: jsonReply(200, { sessions: [SESSION], status: 200 }),
+      sessions: answered({
+        sessions: [
+          [SESSION],
+          {
+            type: 'array',
+            items: object({ id: text, name: text, issued: text, current: { type: 'boolean' } })
+          }
+        ]
+      }),
       forbidden: FORBIDDEN
-    },
-    schemas: {
-      sessions: form({
-        sessions: {
-          type: 'array',
-          items: form({
-            id: text,
-            name: text,
-            issued: text,
-            current: { type: 'boolean' }
-          })
-        },
-        status: { const: 200 }
-      })
     }
   },
   endOwnSessions: {
@@ -259,7 +252,7 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     description:
       'With a token of a login. `session` is an id of `ownSessions`, or `others`: ' +
       'all logins before this one.',
-    body: closed(form({ session: text })),
+    body: closed(object({ session: text })),
     bodies: { ended: { session: 'others' }, unknownSession: { session: 'none' } },
     answers: {
       ended: SESSIONS_ENDED,
@@ -273,7 +266,8 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     tag: 'service',
     summary: 'Describe the interface',
     description: 'This description.',
-    answers: { description: jsonReply(200, { openapi: '3.1.0' }) },
-    schemas: { description: form({ openapi: text }) }
+    answers: {
+      description: { ...jsonReply(200, { openapi: '3.1.0' }), schema: object({ openapi: text }) }
+    }
   }
 }

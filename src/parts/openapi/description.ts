@@ -136,7 +136,6 @@ function operation(
         ...(described.honoursIfMatch === true && { entryChanged: common.PRECONDITION_FAILED }),
         ...commonAnswers(route, settings, needsToken, isCounted)
       },
-      described.schemas,
       isCounted
     )
   }
@@ -183,11 +182,7 @@ function commonAnswers(
   )
 }
 
-function responses(
-  answers: RouteDescription['answers'],
-  schemas: RouteDescription['schemas'],
-  isCounted: boolean
-): OpenApiObject {
+function responses(answers: RouteDescription['answers'], isCounted: boolean): OpenApiObject {
   const found: { [status: string]: OpenApiObject } = {}
   for (const status of [...new Set(Object.values(answers).map(answer => answer.status))].sort()) {
     const named = Object.entries(answers).filter(([, answer]) => answer.status === status)
@@ -206,7 +201,7 @@ function responses(
       headers: Object.fromEntries(
         headers.map(name => [name, { $ref: `#/components/headers/${name}` }])
       ),
-      content: { [type]: { schema: anyOf(bodies, schemas), examples: examplesOf(bodies) } }
+      content: { [type]: { schema: anyOf(bodies, answers), examples: examplesOf(bodies) } }
     }
   }
   const any = { $ref: '#/components/schemas/Message' }
@@ -220,16 +215,14 @@ function bodyOf({ body, kind }: Reply): unknown {
   return kind === undefined ? JSON.parse(String(body)) : body
 }
 
-function anyOf(examples: OpenApiObject, schemas: RouteDescription['schemas'] = {}): Schema {
+function anyOf(examples: OpenApiObject, answers: RouteDescription['answers']): Schema {
   const own: Schema[] = []
   const alike = new Map<string, unknown[]>()
   for (const [name, example] of Object.entries(examples)) {
-    if (schemas[name] !== undefined) {
-      own.push(schemas[name])
-      continue
-    }
+    const schema = answers[name]!.schema
     const fields = Object.keys(Object(example)).join()
-    alike.set(fields, [...(alike.get(fields) ?? []), example])
+    if (schema !== undefined) own.push(schema)
+    else alike.set(fields, [...(alike.get(fields) ?? []), example])
   }
   const all = [...own, ...Array.from(alike.values(), schemaOf)]
   return all.length === 1 ? all[0]! : { anyOf: all }

@@ -5,16 +5,17 @@
 import { BUSY, jsonReply, type Reply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../entries/entry-routes.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
-import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS, openFieldsOf } from '../../entries/entry.ts'
+import { ENTRY_FIELDS, FIELDS, openFieldsOf } from '../../entries/entry.ts'
 import type { Store } from '../../store/store.ts'
 import {
-  object,
+  answered,
   TEXT,
   UNKNOWN_ID,
   type DescribedRoute,
   type RouteDescription
 } from '../routes/described-route.ts'
 import { historyReader } from './history.ts'
+import { OPEN } from './list-route.ts'
 import { nameOf } from './names.ts'
 
 export function historyRoutes(store: Store, journal: DurableJournal): readonly DescribedRoute[] {
@@ -72,6 +73,26 @@ export function historyRoutes(store: Store, journal: DurableJournal): readonly D
   ]
 }
 
+const CHANGE = {
+  version: 2,
+  time: '2026-01-31T12:00:00.000Z',
+  change: 'updated',
+  fields: ['password', 'usuario'],
+  values: { usuario: FIELDS.usuario.example },
+  by: 'ana@example.org'
+}
+const CHANGE_SCHEMA = {
+  type: 'object',
+  required: ['version', 'time', 'change', 'by'],
+  properties: {
+    version: { type: 'integer', minimum: 1 },
+    time: TEXT,
+    change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
+    fields: { type: 'array', items: { enum: ENTRY_FIELDS } },
+    values: { type: 'object', properties: OPEN },
+    by: { type: ['string', 'null'] }
+  }
+}
 const HISTORY: RouteDescription = {
   tag: 'extra',
   summary: 'The changes of an entry, newest first.',
@@ -84,44 +105,9 @@ const HISTORY: RouteDescription = {
     '503 asks to come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
   ids: { history: 1, unknown: UNKNOWN_ID },
   answers: {
-    history: jsonReply(200, {
-      history: [
-        {
-          version: 2,
-          time: '2026-01-31T12:00:00.000Z',
-          change: 'updated',
-          fields: ['password', 'usuario'],
-          values: { usuario: FIELDS.usuario.example },
-          by: 'ana@example.org'
-        }
-      ],
-      status: 200
-    }),
+    history: answered({ history: [[CHANGE], { type: 'array', items: CHANGE_SCHEMA }] }),
     unknown: UNKNOWN,
     busy: BUSY
-  },
-  schemas: {
-    history: object({
-      history: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['version', 'time', 'change', 'by'],
-          properties: {
-            version: { type: 'integer', minimum: 1 },
-            time: TEXT,
-            change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept', 'unseen'] },
-            fields: { type: 'array', items: { enum: ENTRY_FIELDS } },
-            values: {
-              type: 'object',
-              properties: Object.fromEntries(OPEN_FIELDS.map(field => [field, TEXT]))
-            },
-            by: { type: ['string', 'null'] }
-          }
-        }
-      },
-      status: { const: 200 }
-    })
   }
 }
 const PASSWORD = formerOf('password', 'The password that one change of an entry set.')
@@ -140,7 +126,6 @@ function formerOf(field: 'password' | 'notas', summary: string): RouteDescriptio
       former: jsonReply(200, { [field]: FIELDS[field].example, status: 200 }),
       unknown: UNKNOWN,
       busy: BUSY
-    },
-    schemas: { former: object({ [field]: TEXT, status: { const: 200 } }) }
+    }
   }
 }

@@ -5,6 +5,7 @@ import type { Call } from '../../http/router.ts'
 import { whoKnows } from '../../knowledge/exposure.ts'
 import type { Store } from '../../store/store.ts'
 import {
+  answered,
   object,
   TEXT,
   UNKNOWN_ID,
@@ -47,18 +48,10 @@ const KNOWS: RouteDescription = {
     'Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { knows: 1, unknown: UNKNOWN_ID },
   answers: {
-    knows: jsonReply(200, {
-      knows: [{ user: { id: 1, email: 'ana@example.org', name: 'Ana' }, how: 'read' }],
-      status: 200
-    }),
-    unknown: UNKNOWN
-  },
-  schemas: {
-    knows: {
-      type: 'object',
-      required: ['knows', 'status'],
-      properties: {
-        knows: {
+    knows: answered({
+      knows: [
+        [{ user: { id: 1, email: 'ana@example.org', name: 'Ana' }, how: 'read' }],
+        {
           type: 'array',
           items: {
             type: 'object',
@@ -71,10 +64,10 @@ const KNOWS: RouteDescription = {
               how: { enum: ['read', 'equal'] }
             }
           }
-        },
-        unrecordedBefore: TEXT,
-        status: { const: 200 }
-      }
-    }
+        }
+      ],
+      unrecordedBefore: [undefined, TEXT]
+    }),
+    unknown: UNKNOWN
   }
 }

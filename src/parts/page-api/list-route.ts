@@ -64,28 +64,28 @@ const LIST: RouteDescription = {
     'it. `notas` and `otp` are true if they are set. With `If-None-Match`, ' +
     '304 if nothing has changed. Served if `EXTRA_ROUTES=on`, or with a page.',
   answers: {
-    entries: jsonReply(
-      200,
-      [{ id: 1, sistema: 'correo', usuario: 'ana', status: 1 }],
-      ['ETag', '"tag"']
-    )
-  },
-  schemas: {
     entries: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['id', 'sistema', 'usuario', 'status'],
-        properties: {
-          id: { type: 'integer', minimum: 1 },
-          ...OPEN,
-          status: { const: 1 },
-          changed: TEXT,
-          reused: { type: 'integer', minimum: 1 },
-          exposed: { type: 'integer', minimum: 1 },
-          exposedTo: { type: 'array', items: KNOWN_USER },
-          unrecordedBefore: TEXT,
-          ...SET
+      ...jsonReply(
+        200,
+        [{ id: 1, sistema: 'correo', usuario: 'ana', status: 1 }],
+        ['ETag', '"tag"']
+      ),
+      schema: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['id', 'sistema', 'usuario', 'status'],
+          properties: {
+            id: { type: 'integer', minimum: 1 },
+            ...OPEN,
+            status: { const: 1 },
+            changed: TEXT,
+            reused: { type: 'integer', minimum: 1 },
+            exposed: { type: 'integer', minimum: 1 },
+            exposedTo: { type: 'array', items: KNOWN_USER },
+            unrecordedBefore: TEXT,
+            ...SET
+          }
         }
       }
     }

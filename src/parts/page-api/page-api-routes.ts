@@ -12,8 +12,8 @@ import type { Store } from '../../store/store.ts'
 import { codeAt, otpIn, secondsLeft, stepAt } from '../../accounts/totp.ts'
 import type { PartContext } from '../../part.ts'
 import {
+  answered,
   EXAMPLE,
-  object,
   TEXT,
   UNKNOWN_ID,
   type DescribedRoute,
@@ -125,13 +125,12 @@ const CODE: RouteDescription = {
     '`seconds` says how long it is valid. An entry without `otp` is answered as an unknown id. ' +
     'Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { code: 1, unknown: UNKNOWN_ID },
-  answers: { code: jsonReply(200, { code: '123456', seconds: 30, status: 200 }), unknown: UNKNOWN },
-  schemas: {
-    code: object({
-      code: { type: 'string', pattern: '^[0-9]{6,8}$' },
-      seconds: { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS },
-      status: { const: 200 }
-    })
+  answers: {
+    code: answered({
+      code: ['123456', { type: 'string', pattern: '^[0-9]{6,8}$' }],
+      seconds: [30, { type: 'integer', minimum: 1, maximum: MAX_OTP_PERIOD_SECONDS }]
+    }),
+    unknown: UNKNOWN
   }
 }
 const GONE = {
@@ -140,22 +139,19 @@ const GONE = {
   deleted: '2026-01-31T12:00:00.000Z',
   deletedBy: 'ana@example.org'
 }
-const DELETED_SCHEMA = object({
-  passwords: {
-    type: 'array',
-    items: {
-      type: 'object',
-      required: ['id', 'sistema', 'usuario', 'status'],
-      properties: {
-        id: { type: 'integer', minimum: 1 },
-        ...OPEN,
-        status: { const: 0 },
-        deleted: TEXT,
-        deletedBy: TEXT
-      }
-    }
-  },
-  status: { const: 200 }
+const GONE_SCHEMA = {
+  type: 'object',
+  required: ['id', 'sistema', 'usuario', 'status'],
+  properties: {
+    id: { type: 'integer', minimum: 1 },
+    ...OPEN,
+    status: { const: 0 },
+    deleted: TEXT,
+    deletedBy: TEXT
+  }
+}
+const deletedWith = (id: number): RouteDescription['answers'] => ({
+  deleted: answered({ passwords: [[{ id, ...GONE }], { type: 'array', items: GONE_SCHEMA }] })
 })
 const DELETED: RouteDescription = {
   tag: 'extra',
@@ -164,19 +160,14 @@ const DELETED: RouteDescription = {
     '`deleted` and `deletedBy` say when and by whom, if that is known. A mebibyte of them at ' +
     'most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
     'until there is none. Served where `EXTRA_ROUTES=on`, or a page.',
-  answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...GONE }], status: 200 }) },
-  schemas: { deleted: DELETED_SCHEMA }
+  answers: deletedWith(2)
 }
 const OLDER: RouteDescription = {
   tag: 'extra',
   summary: 'The deleted entries whose ids are below this one, newest first.',
   description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
   ids: { deleted: 2, unknown: NO_ID },
-  answers: {
-    deleted: jsonReply(200, { passwords: [{ id: 1, ...GONE }], status: 200 }),
-    unknown: UNKNOWN
-  },
-  schemas: { deleted: DELETED_SCHEMA }
+  answers: { ...deletedWith(1), unknown: UNKNOWN }
 }
 const RESTORE: RouteDescription = {
   tag: 'extra',

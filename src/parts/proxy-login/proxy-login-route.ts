@@ -8,7 +8,6 @@ import { isHttps } from '../../http/guards.ts'
 import type { Head } from '../../http/head.ts'
 import type { IncomingMessage } from '../../http/listener.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import { jsonReply } from '../../http/reply.ts'
 import type { Call } from '../../http/router.ts'
 import { INVALID_CREDENTIALS, loginReply, assertWithin } from '../../accounts/login-routes.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, PROXY_WARNING_MS } from '../../limits.ts'
@@ -17,7 +16,12 @@ import type { Accounts } from '../../accounts/accounts.ts'
 import { vouchedUser } from '../../accounts/logins.ts'
 import { addressOf } from '../../rights/rights.ts'
 import { email as emailRule } from '../../rights/validate.ts'
-import type { DescribedRoute, RouteDescription } from '../routes/described-route.ts'
+import {
+  answered,
+  TEXT,
+  type DescribedRoute,
+  type RouteDescription
+} from '../routes/described-route.ts'
 import type { ProxyLoginSettings } from './part.ts'
 import { SECRET_HEADER, type Secret } from './secret.ts'
 
@@ -156,37 +160,28 @@ function onceInAWhile(
   }
 }
 
-const LOGGED_IN = {
-  token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
-  user: {
-    id: 1,
-    email: 'ana@example.org',
-    name: 'ana',
-    abilities: ['*'],
-    secondFactor: false,
-    hasPassword: false
-  },
-  expires: '2026-01-31T12:00:00.000Z',
-  status: 200
-}
-
 const DESCRIPTION: RouteDescription = {
   tag: 'session',
   summary: 'Log in as whom a proxy in front of the service vouches for',
   description:
     'Issues a token as a login does, without password and code, if a trusted proxy names a ' +
     'user. For the page of the service alone: no other origin may ask.',
-  answers: { loggedIn: jsonReply(200, LOGGED_IN), refused: INVALID_CREDENTIALS },
-  schemas: {
-    loggedIn: {
-      type: 'object',
-      required: Object.keys(LOGGED_IN),
-      properties: {
-        token: { type: 'string' },
-        user: { $ref: '#/components/schemas/User' },
-        expires: { type: 'string' },
-        status: { const: 200 }
-      }
-    }
+  answers: {
+    loggedIn: answered({
+      token: ['pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU', TEXT],
+      user: [
+        {
+          id: 1,
+          email: 'ana@example.org',
+          name: 'ana',
+          abilities: ['*'],
+          secondFactor: false,
+          hasPassword: false
+        },
+        { $ref: '#/components/schemas/User' }
+      ],
+      expires: ['2026-01-31T12:00:00.000Z', TEXT]
+    }),
+    refused: INVALID_CREDENTIALS
   }
 }

@@ -1,11 +1,14 @@
 /** What a part says about its routes, for `/openapi.json`. */
-import type { Reply } from '../../http/reply.ts'
+import { jsonReply, type Reply } from '../../http/reply.ts'
 import type { Route } from '../../http/router.ts'
 import { FIELDS, REQUIRED_FIELDS, type EntryField, type EntryFields } from '../../entries/entry.ts'
 
 export type DescribedRoute = Route & { readonly description?: RouteDescription }
 
 export type Schema = { readonly [keyword: string]: unknown }
+
+/** An example. Its schema follows from it, unless one is given. */
+type Answer = Reply & { readonly schema?: Schema }
 
 /** Names tie requests to answers. */
 export interface RouteDescription {
@@ -19,8 +22,7 @@ export interface RouteDescription {
   readonly isBodyOptional?: boolean
   readonly honoursIfMatch?: boolean
   readonly bodies?: { readonly [name: string]: unknown }
-  readonly answers: { readonly [name: string]: Reply }
-  readonly schemas?: { readonly [name: string]: Schema }
+  readonly answers: { readonly [name: string]: Answer }
 }
 
 export const EXAMPLE = Object.fromEntries(
@@ -33,6 +35,19 @@ export function object(properties: { readonly [name: string]: Schema }): Schema 
     type: 'object',
     required: Object.keys(properties),
     properties
+  }
+}
+
+/** 200 with these properties and `status`. A property that may be absent has no example. */
+export function answered(properties: {
+  readonly [name: string]: readonly [example: unknown, schema: Schema]
+}): Answer {
+  const all = Object.entries({ ...properties, status: [200, { const: 200 }] as const })
+  const examples = all.filter(([, [example]]) => example !== undefined)
+  const schemas = Object.fromEntries(all.map(([name, [, schema]]) => [name, schema]))
+  return {
+    ...jsonReply(200, Object.fromEntries(examples.map(([name, [example]]) => [name, example]))),
+    schema: { ...object(schemas), required: examples.map(([name]) => name) }
   }
 }
 
