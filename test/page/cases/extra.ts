@@ -51,7 +51,7 @@ inBrowser('the history says who changed what, when, from what to what; secrets a
   await browser.click('#history summary')
   await browser.find('#history li .was')
   const text = await textOf(browser, '#history')
-  assert.match(text, /Hoy\s\d+:\d\d\s[^]*Usuario\s+ana@example\.org\s+→\s+ana\s[^]*Hoy\s\d+:\d\d\s·\screada\s*$/)
+  assert.match(text, /Hoy\s\d+:\d\d\s[^]*Usuario\s+ana@example\.org\s+→\s+ana\s[^]*Hoy\s\d+:\d\d\s+creada\s*$/)
   assert.match(text, /Contraseña\s+antes\s+•{8}/)
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo|the newer one/)
   await browser.click('#history .was .icon')

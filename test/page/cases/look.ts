@@ -8,13 +8,16 @@ inBrowser('rows are 56 px, in two lines 64; copy stays in place, and texts lose 
   const { browser } = await openService(t)
   for (const [width, height, wide] of [[1280, 56, 1120], [1920, 56, 1360], [768, 64, 0], [390, 64, 0]] as const) {
     await browser.resize(width, 800)
-    const [row, tile, copy, right, list] = await browser.run<number[]>(`
+    const [row, tile, copy, right, list, aside] = await browser.run<number[]>(`
       const box = selector => document.querySelector(selector).getBoundingClientRect()
       const row = box('#rows .row'), copy = box('#rows [data-act=copy]')
-      return [row.height, box('#rows .tile').height, copy.width, row.right - copy.right, box('#grid').width]`)
+      const middleOf = ({ left, right }) => (left + right) / 2
+      return [row.height, box('#rows .tile').height, copy.width, row.right - copy.right, box('#grid').width,
+        middleOf(box('#refresh')) - middleOf(copy)]`)
+    assert.ok(Math.abs(aside!) <= 1, `${width}: to refresh is above to copy: ${aside}`)
     assert.equal(row, height, `${width}`)
     assert.ok(tile! >= 32 && tile! <= 34)
-    assert.ok(width < 960 ? copy === 48 : copy === 40 && Math.abs(right! - 20) < .5, `${width}: ${copy} ${right}`)
+    assert.ok(width < 960 ? copy === 48 : copy === 40 && Math.abs(right! - 12) < .5, `${width}: ${copy} ${right}`)
     if (wide > 0) assert.ok(list! <= wide && list! > wide - 30, `${width}: ${list}`)
   }
   await browser.resize(1280, 800)
@@ -135,6 +138,18 @@ inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes
     assert.ok(await browser.run("const { scrollHeight, clientHeight } = document.getElementById('notas'); return " +
       "scrollHeight <= clientHeight"))
     await browser.press(KEYS.escape)
+  }
+})
+
+inBrowser('menus end where their buttons end, also beside the space of a scroll bar', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await show(browser, 1280, 800, 'light')
+  for (const [button, menu] of [['show-menu', 'menu'], ['filter', 'choices']]) {
+    const ends = await browser.run<readonly number[]>(`document.getElementById(arguments[0]).click()
+      return [...arguments].map(id => Math.round(document.getElementById(id).getBoundingClientRect().right))`,
+      button, menu)
+    assert.equal(ends[0], ends[1], menu)
+    await browser.run('document.getElementById(arguments[0]).hidePopover()', menu)
   }
 })
 

@@ -1,6 +1,8 @@
 /** Small windows and large letters: nothing has to be scrolled sideways, nothing is cut off. */
 import assert from 'node:assert/strict'
-import { EVERYWHERE, inBrowser, logIn, openProtected, openService, pass, settled, show,
+import type { TestContext } from 'node:test'
+import { deleteEntry } from '../../../src/entries/entry-commands.ts'
+import { CHROMIUM, EVERYWHERE, inBrowser, logIn, openProtected, openService, pass, settled, show,
   told } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
@@ -65,20 +67,50 @@ inBrowser('at 320 px nothing sticks out, in both languages', EVERYWHERE, async t
 
 inBrowser('at 320 px, on a phone and a screen letters of twice the size fit', ['chromium', 'firefox'], async t => {
   const { browser, url } = await openService(t)
+  await openWithLetters(t, browser, url, 32)
+  for (const width of [320, 640, 1280]) {
+    await show(browser, width, 800, 'light')
+    await look(browser, `${width} px`)
+  }
+})
+
+/** Letters of this size, until the test ends; the page is opened again. */
+async function openWithLetters(t: TestContext, browser: Browser, url: string, size: number): Promise<void> {
   const setFont = (size: number): Promise<unknown> => browser.native.chrome === undefined
     ? browser.devtools('Page.setFontSizes', { fontSizes: { standard: size, fixed: size } })
     : browser.native.chrome(`for (const script of ['x-western', 'x-unicode']) {
         Services.prefs.setIntPref('font.size.variable.' + script, ${size})
       }`)
-  await setFont(32)
+  await setFont(size)
   atEnd(t, async () => { await setFont(16) })
   await browser.go(`${url}/?lang=es`)
   await settled(browser)
-  await browser.until("return getComputedStyle(document.documentElement).fontSize === '32px'")
-  for (const width of [320, 640, 1280]) {
-    await show(browser, width, 800, 'light')
-    await look(browser, `${width} px`)
-  }
+  await browser.until('return getComputedStyle(document.documentElement).fontSize === arguments[0]', `${size}px`)
+}
+
+inBrowser('letters of twice the size stand in lines: a filter, a date, a message', CHROMIUM, async t => {
+  const { browser, service: { store }, url } = await openService(t)
+  await deleteEntry(store, 1, null)
+  await openWithLetters(t, browser, url, 32)
+  await show(browser, 390, 844, 'light')
+  await browser.run("document.getElementById('filter').click()")
+  await browser.run("document.querySelectorAll('#choices .item')[2].click()")
+  // Not a letter in each.
+  const lines = (selector: string): Promise<number> => browser.run(`const one = document.querySelector(arguments[0])
+    return one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).fontSize)`, selector)
+  assert.ok(await lines('#chip') < 6, `${await lines('#chip')}`)
+  await browser.run("document.getElementById('chip').click(); document.querySelector('.to-deleted').click()")
+  await browser.find('#rows [data-act=restore]')
+  assert.deepEqual(await browser.run(`
+    const { left, right } = document.getElementById('restore-all').getBoundingClientRect()
+    const since = document.querySelector('#rows .since')
+    return [left >= 0, right <= innerWidth, since.scrollWidth > since.clientWidth]`), [true, true, false])
+  await browser.run(`document.getElementById('back').click()
+    window.fetch = () => Promise.reject(new TypeError('lost'))
+    document.getElementById('refresh').click()`)
+  await pass(browser, 3_000)
+  await told(browser, 'El servicio no responde')
+  assert.ok(await lines('.message > span') < 8, `${await lines('.message > span')}`)
 })
 
 inBrowser('login, bar, account and own password fit at 320 px, the bar in one line', EVERYWHERE, async t => {

@@ -1,6 +1,6 @@
 /** The dialog of one's account: what it allows, its sessions, and the change of one's own password. */
 import type { OwnSession } from './answers.ts'
-import { confirm, openDialog, settleFocus, tell } from './dialogs.ts'
+import { confirm, fillWith, openDialog, tell } from './dialogs.ts'
 import { icon, make, textButton } from './dom.ts'
 import { Form } from './form.ts'
 import { dayOf, explained, hourOf, languageNow, moment, say, when } from './language.ts'
@@ -92,13 +92,8 @@ function sinceOf(issued: string): string {
 
 /** Pages that are logged in; programs apart, since ending one cannot be undone. */
 function sessions(): HTMLElement {
-  const element = make('div', { id: 'sessions' }, make('p', { className: 'note' }, say('loading')))
-  const load = async (): Promise<void> => {
-    const answer = await api.sessions()
-    if (!element.isConnected) return
-    element.replaceChildren(...(answer.ok ? listsOf(answer.value) : [explained(answer)]))
-    settleFocus()
-  }
+  const element = make('div', { id: 'sessions' })
+  const load = (): Promise<void> => fillWith(element, () => api.sessions(), listsOf)
   const end = async (session: OwnSession['id'] | 'others', said: string): Promise<void> => {
     const answer = await api.endSessions(session)
     tell(answer.ok ? said : explained(answer))

@@ -1,7 +1,7 @@
 /** What stands above the list: search, menu, a new entry; and the filter with the chip that says it is on. */
 import { openAccount } from './account.ts'
 import { create, toggleDeleted } from './acts.ts'
-import { icon, iconButton, isOpening, make, placeBelow } from './dom.ts'
+import { icon, iconButton, isOpening, make, opensMenu } from './dom.ts'
 import { type Filter, type State, STATES } from './entries.ts'
 import { languageSwitch, openHelp } from './help.ts'
 import { languageNow, number, say } from './language.ts'
@@ -32,12 +32,8 @@ export class Bar {
 
   constructor(options: BarOptions) {
     this.#options = options
-    Object.assign(this.#menuButton, { id: 'show-menu', popoverTargetElement: this.menu })
-    // Before it is drawn: a click could hit it elsewhere.
-    this.menu.addEventListener('beforetoggle', event => {
-      this.#menuButton.ariaExpanded = String(isOpening(event))
-      placeBelow(this.menu, this.#menuButton)
-    })
+    this.#menuButton.id = 'show-menu'
+    opensMenu(this.#menuButton, this.menu)
     this.#query.addEventListener('input', () => options.onSearch(this.#query.value))
     this.#query.addEventListener('keydown', event => {
       if (event.isComposing) return
@@ -45,7 +41,6 @@ export class Bar {
       else if (!options.onKey(event.key)) return
       event.preventDefault()
     })
-    addEventListener('resize', () => placeBelow(this.menu, this.#menuButton))
     this.menu.addEventListener(
       'click',
       event => {
@@ -173,13 +168,8 @@ const menu = make('div', {
 })
 const button = make('button', { type: 'button', id: 'filter', className: 'tool' })
 const chip = make('button', { type: 'button', id: 'chip', className: 'chip' })
-button.popoverTargetElement = menu
 button.ariaHasPopup = 'menu'
-menu.addEventListener('beforetoggle', event => {
-  button.ariaExpanded = String(isOpening(event))
-  if (isOpening(event)) menu.replaceChildren(...drawn())
-  placeBelow(menu, button)
-})
+opensMenu(button, menu, () => menu.replaceChildren(...drawn()))
 menu.addEventListener('toggle', event => {
   if (isOpening(event)) focusOn(items().find(item => item.ariaChecked === 'true'))
   else menu.replaceChildren()
@@ -188,7 +178,6 @@ menu.addEventListener('click', ({ target }) => {
   if (target !== menu) menu.hidePopover()
 })
 menu.addEventListener('keydown', pressed)
-addEventListener('resize', () => placeBelow(menu, button))
 chip.addEventListener('click', () => {
   page.select({})
   button.focus()

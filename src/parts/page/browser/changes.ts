@@ -259,7 +259,7 @@ async function askWhich(id: number, versions: Versions): Promise<Version> {
   })
   return choose<Version>(
     'conflict',
-    say('conflictTitle'),
+    say(isGone ? 'notSaved' : 'conflictTitle'),
     [make('p', {}, text), make('dl', { id: 'versions', className: 'versions' }, ...lines)],
     [
       choice('back', 'main', 'goOn'),

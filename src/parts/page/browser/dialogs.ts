@@ -174,18 +174,27 @@ export function openable<T>(
   const items = make('div')
   const count = make('span', { className: 'count' })
   const element = make('details', { id }, make('summary', {}, say(title), count), items)
-  element.addEventListener('toggle', async () => {
+  element.addEventListener('toggle', () => {
     count.textContent = ''
-    items.replaceChildren(...(element.open ? [make('p', {}, say('loading'))] : []))
-    if (!element.open) return
-    const answer = await ask()
-    if (!element.open || !element.isConnected) return
-    items.replaceChildren(
-      ...(answer.ok ? itemsOf(answer.value, count) : [make('p', {}, explained(answer))])
-    )
-    settleFocus()
+    items.replaceChildren()
+    const isWanted = (): boolean => element.open && element.isConnected
+    if (element.open) void fillWith(items, ask, value => itemsOf(value, count), isWanted)
   })
   return element
+}
+
+/** Shows what is asked for once it has come; what is there stays until then. */
+export async function fillWith<T>(
+  place: HTMLElement,
+  ask: () => Promise<Answer<T>>,
+  itemsOf: (value: T) => readonly HTMLElement[],
+  isWanted = (): boolean => place.isConnected
+): Promise<void> {
+  if (place.firstChild === null) place.append(make('p', { className: 'note' }, say('loading')))
+  const answer = await ask()
+  if (!isWanted()) return
+  place.replaceChildren(...(answer.ok ? itemsOf(answer.value) : [make('p', {}, explained(answer))]))
+  settleFocus()
 }
 
 /** For after the focused element was removed. */

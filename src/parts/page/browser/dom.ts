@@ -45,12 +45,29 @@ export function isOpening(event: Event): boolean {
   return event instanceof ToggleEvent && event.newState === 'open'
 }
 
-/** A menu at the right edge of its button. */
-export function placeBelow(menu: HTMLElement, button: HTMLElement): void {
+/** Opens a menu at the right edge of its button; `fill` makes its items before. */
+export function opensMenu(
+  button: HTMLButtonElement,
+  menu: HTMLElement,
+  fill = (): void => {}
+): void {
+  button.popoverTargetElement = menu
+  // Before it is drawn: a click could hit it elsewhere.
+  menu.addEventListener('beforetoggle', event => {
+    button.ariaExpanded = String(isOpening(event))
+    if (isOpening(event)) fill()
+    placeBelow(menu, button)
+  })
+  addEventListener('resize', () => placeBelow(menu, button))
+}
+
+function placeBelow(menu: HTMLElement, button: HTMLElement): void {
   const { bottom, right } = button.getBoundingClientRect()
+  // Without the space kept for a scroll bar.
+  const page = document.documentElement.getBoundingClientRect()
   // A button that was scrolled out of sight can be pressed, too.
   menu.style.setProperty('--top', `${Math.max(0, bottom) + 4}px`)
-  menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
+  menu.style.setProperty('--end', `${page.right - right}px`)
 }
 
 /** As high as its text. */

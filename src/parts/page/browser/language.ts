@@ -48,11 +48,6 @@ export function nameOfUser(by: string): string {
 }
 
 /** The same after "deleted". */
-export function byWhom(by: string | undefined): string {
-  if (by === undefined) return ''
-  return ` · ${/^#\d+$/.test(by) ? say('byRemoved') : plainText(by)}`
-}
-
 export function number(value: number): string {
   return value.toLocaleString(languageNow())
 }

@@ -4,7 +4,7 @@
  */
 import type { Listed } from './answers.ts'
 import { icon, iconButton, make } from './dom.ts'
-import { age, byWhom, daysSince, moment, number, say, sayCount } from './language.ts'
+import { age, daysSince, moment, nameOfUser, number, say, sayCount } from './language.ts'
 import { hostIn, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
 import { rights } from './state.ts'
 import type { TextName } from './texts-es.ts'
@@ -142,8 +142,8 @@ function badge(act: 'exposed' | 'reused', drawing: string, count: number): reado
 function sinceCell({ changed, deleted, deletedBy }: Listed): HTMLElement {
   const time = deleted ?? changed
   const title = time === undefined ? '' : moment(time)
-  const text = age(time, deleted !== undefined) + byWhom(deletedBy)
-  const since = make('span', { className: 'since', title }, text)
+  const since = make('span', { className: 'since', title }, age(time, deleted !== undefined))
+  if (deletedBy !== undefined) since.append(spanOf('by-whom', nameOfUser(deletedBy)))
   const isOld = deleted === undefined && daysSince(time) > QUIET_DAYS
   return stop(cell(isOld ? 'changed aged' : 'changed', since))
 }

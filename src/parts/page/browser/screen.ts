@@ -138,9 +138,10 @@ function lastingNotes(): readonly HTMLElement[] {
   const texts: TextName[] = rights.isOpen && !LOCAL.test(location.hostname) ? ['open'] : []
   if (!rights.may('listEntries')) texts.push('noList')
   else if (!rights.may('getPassword')) texts.push('noSecrets')
-  const notes = texts.map(text =>
-    make('p', { id: `note-${text}`, className: 'lasting' }, say(text))
-  )
+  const notes = texts.map(text => {
+    const said = text === 'noList' && rights.may('createPassword') ? 'onlyNew' : text
+    return make('p', { id: `note-${text}`, className: 'lasting' }, say(said))
+  })
   if (api.user?.firstPassword !== true || !rights.may('changeOwnPassword')) return notes
   const change = textButton('link', say('changeIt'), () => openAccount(true))
   const first = make(
@@ -190,7 +191,8 @@ function drawSummary(hasGroups: boolean): void {
   }
   const times = entries.shown.flatMap(({ unrecordedBefore = [] }) => unrecordedBefore)
   about.hidden = filter.state !== 'exposed' || times.length === 0
-  if (!about.hidden) about.textContent = say('unrecorded', { date: dateOf(times.sort().at(-1)!) })
+  const date = about.hidden ? '' : dateOf(times.sort().at(-1)!)
+  about.textContent = say('unrecordedSome', { date })
 }
 
 /** A quiet select; in a narrow window, its icon alone. */
@@ -264,7 +266,7 @@ function emptyCard(isDeleted: boolean): HTMLElement {
   const open = rights.isOpen ? [say('open')] : []
   const title = say(groups === undefined ? 'emptyTitle' : 'emptyInGroups')
   if (!rights.may('createPassword')) return card('blank', 'key', title, [...open, say('emptyOnly')])
-  const moving = make('span', {}, say('moving'), ' ', make('code', {}, 'admin import FILE'))
+  const moving = make('span', {}, say('moving'), make('br'), make('code', {}, 'admin import FILE'))
   const button = Object.assign(textButton('main', say('emptyAction'), create), { id: 'create' })
   return card('blank', 'key', title, [...open, ...(groups === undefined ? [moving] : [])], button)
 }

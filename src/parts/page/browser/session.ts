@@ -116,7 +116,8 @@ export function loginCard(note: TextName): HTMLElement {
   const hasCompany = rights.hasProxyLogin
   const title = make('h2', { id: 'login-title' }, say('loginTitle'))
   const command = make('code', {}, 'admin user add EMAIL')
-  const noUsers = make('p', { id: 'no-users', className: 'alert' }, say('noUsers'), ' ', command)
+  const noUsers = make('p', { id: 'no-users', className: 'lasting' })
+  noUsers.append(say('noUsers'), make('br'), command)
   const isNews = note !== 'loginNote'
   const said = make('p', { id: 'login-note', className: isNews ? 'lasting' : 'note' }, say(note))
   const card = make(

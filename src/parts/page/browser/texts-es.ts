@@ -6,7 +6,9 @@ export const TEXTS = {
   createTitle: 'Nueva contraseña', help: 'Ayuda',
   noPrint: 'La lista de contraseñas no se imprime.',
   open: 'Abierto: cualquiera que llegue a esta dirección ve todas las contraseñas.',
-  noList: 'Tu cuenta no permite ver la lista.', noSecrets: 'Tu cuenta permite ver la lista, pero no las contraseñas.',
+  noList: 'Tu cuenta no permite ver la lista.',
+  onlyNew: 'Tu cuenta permite añadir contraseñas, pero no ver la lista.',
+  noSecrets: 'Tu cuenta permite ver la lista, pero no las contraseñas.',
   loginTitle: 'Iniciar sesión', loginNote: 'La sesión termina al cerrar o recargar la página.',
   email: 'Correo electrónico', login: 'Entrar', noUsers: 'Todavía no hay usuarios. Créalos en el servidor:',
   badLogin: 'El correo, la contraseña o el código no son correctos.', badEmail: 'Escribe una dirección de correo.',
@@ -55,7 +57,8 @@ export const TEXTS = {
   restoredSome: 'Restauradas: {done}; quedan {left}',
   restored: '«{name}» restaurada',
   notRestored: '«{name}» no se ha restaurado', gone: 'Esta entrada ya no existe o ya no está en tus grupos.',
-  conflictTitle: 'Esta entrada ha cambiado', conflictChanged: 'Esta entrada ha cambiado desde que la abriste.',
+  conflictTitle: 'Esta entrada ha cambiado', notSaved: 'No se ha guardado',
+  conflictChanged: 'Esta entrada ha cambiado desde que la abriste.',
   conflictGone: 'Esta entrada ya no existe o ya no está en tus grupos. Lo que has escrito no se ha perdido.',
   mine: 'Lo tuyo', theirs: 'Lo guardado ahora', changedByThem: 'Cambiado entretanto',
   saveMine: 'Guardar lo mío', takeTheirs: 'Usar lo guardado', saveAgain: 'Guardar de nuevo',
@@ -84,6 +87,7 @@ export const TEXTS = {
   knownBy: 'Quién la conoce', knownByNobody: 'Nadie, que se sepa.', hostKnows: 'el programa que contiene el servicio',
   knows_read: 'la vio', knows_equal: 'conoce otra igual',
   unrecorded: 'Hasta el {date} no se anotaba quién la veía: puede que la conozca alguien más.',
+  unrecordedSome: 'Hasta el {date} no se anotaba quién las veía: puede que las conozca alguien más.',
   atLeast: 'Necesita al menos {count} caracteres.', atMost: 'No caben más de {count} caracteres.',
   notWritable: 'Tiene caracteres que no se pueden guardar.',
   notAddress: 'No puede ser la dirección, ni parte de ella.', keyRow: 'Son teclas seguidas: se adivina enseguida.',
@@ -110,7 +114,7 @@ export const TEXTS = {
   helpSession:
     'Cerrar o recargar la página cierra la sesión. Sin conexión, la sesión sigue abierta hasta que caduque.',
   history: 'Historial', doneBy: '{done} por {who}, {time}.', doneAt: '{done} {time}.',
-  removedUser: 'usuario eliminado {id}', byRemoved: 'por un usuario que ya no existe', history_created: 'creada',
+  removedUser: 'usuario eliminado {id}', history_created: 'creada',
   history_updated: 'editada', history_deleted: 'eliminada',
   history_restored: 'restaurada', history_kept: 'conservada al reescribir el archivo',
   history_unseen: 'fuera de tu vista', hasFactor: 'Tengo un segundo factor',
@@ -159,7 +163,7 @@ export const TEXTS = {
   programEnded: '«{name}» finalizado', since: 'Creado {day} a las {hour}',
   noPassword: 'No tienes: entras con tu cuenta de empresa.',
   passwordRule: '12 caracteres o más. Ni tu correo, ni solo cifras, ni teclas seguidas.',
-  firstPassword: 'Tu contraseña la hizo el servidor.'
+  firstPassword: 'Tu contraseña la generó el servidor.'
 }
 
 export type TextName = keyof typeof TEXTS

@@ -14,7 +14,7 @@ import type {
 } from './answers.ts'
 import { openable, openDialog, sayWhy } from './dialogs.ts'
 import { iconButton, make, remember, textButton } from './dom.ts'
-import { age, byWhom, dateOf, moment, nameOfUser, number, say, sayCount, when } from './language.ts'
+import { age, dateOf, moment, nameOfUser, number, say, sayCount, when } from './language.ts'
 import { hostIn, plainText, shortened, webAddress } from './plain.ts'
 import { linkTo, longText, nameOf, tileOf, type Act } from './rows.ts'
 import {
@@ -174,8 +174,8 @@ function sinceOf({ changed, deleted, deletedBy }: Listed): readonly HTMLElement[
   const text = say(deleted === undefined ? 'changedSince' : 'deletedSince', {
     age: age(time, true)
   })
-  const title = moment(time)
-  return [make('p', { id: 'view-since', className: 'hint', title }, text + byWhom(deletedBy))]
+  const said = deletedBy === undefined ? text : `${text} · ${nameOfUser(deletedBy)}`
+  return [make('p', { id: 'view-since', className: 'hint', title: moment(time) }, said)]
 }
 
 function rowOf(
@@ -215,7 +215,7 @@ function itemOf(id: number, change: Change, earlier: readonly Change[]): HTMLEle
     'p',
     { title: moment(change.time) },
     make('b', {}, when(change.time)),
-    ...said.filter(text => text !== '').map(text => ` · ${text}`)
+    make('span', {}, said.filter(text => text !== '').join(' · '))
   )
   const names = change.change === 'updated' ? (change.fields ?? []) : []
   return make('li', {}, head, ...names.map(name => replacedBy(id, change, name, earlier)))
@@ -243,11 +243,15 @@ function replacedBy(
   const shown = (text = ''): HTMLElement =>
     text === '' ? make('span', { className: 'none' }, say('nothing')) : longText(text)
   if (values === undefined) return line()
-  const before =
+  const now = shown(values[name])
+  const both =
     last !== undefined && known?.values === undefined
-      ? []
-      : [make('del', {}, shown(known?.values?.[name])), ' → ']
-  return line(make('span', { className: 'value' }, ...before, shown(values[name])))
+      ? [now]
+      : [
+          make('del', {}, shown(known?.values?.[name])),
+          make('span', { className: 'became' }, '→', now)
+        ]
+  return line(make('span', { className: 'value' }, ...both))
 }
 
 function formerOf(
