@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The operator's program; like `server.ts`, it first checks Node's version. */
+/** The operator's program. It checks Node's version first. */
 {
   // Node would open its debugger to every local user.
   process.on('SIGUSR1', () => {})

@@ -10,7 +10,7 @@ export const OPERATIONS = {
 } as const
 
 /**
- * What users may do about themselves, with any token of a login unless `ABILITIES` asks for an
+ * What users may do about themselves: with any token of a login, unless `ABILITIES` asks for an
  * ability.
  */
 export const OWN_OPERATIONS: { readonly [operation: string]: undefined } = {

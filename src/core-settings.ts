@@ -1,4 +1,4 @@
-/** The core's settings, for reading, `--help` and the README, and the parsers of values. */
+/** The core's settings, and the parsers of their values. */
 import { parseAddressSet, type AddressSet } from './http/client.ts'
 import {
   LOGIN_LIMIT_REQUESTS,
@@ -11,7 +11,6 @@ import {
 } from './limits.ts'
 import { mayCall, type NeededAbilities, type NeededByOperation } from './rights/rights.ts'
 
-/** `coreSettings` says what each is for. */
 export interface CoreSettings {
   readonly host: string
   readonly port: number
@@ -35,11 +34,11 @@ export interface CoreSettings {
 
 export type StorageSettings = Pick<CoreSettings, 'dataDir' | 'keyFile' | 'journal'>
 
-/** A row of the table; `rateLimit` is read from `--rate-limit` and `RATE_LIMIT`. */
+/** `rateLimit` is read from `--rate-limit` and `RATE_LIMIT`. */
 export interface SettingRow<T> {
   /** If it differs from the row's name. */
   readonly flag?: string
-  /** The value's name in `--help`. */
+  /** The name of the value in `--help`. */
   readonly value: string
   readonly fallback: T
   /** For people, if `fallback` does not say it. */
@@ -77,8 +76,8 @@ export type Setting<T> = SettingRow<T> & {
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
 /**
- * One of them suffices; another operation's name stands for that operation's. Undefined: any token
- * will do.
+ * A token needs one of these. The name of another operation stands for that operation's. Undefined:
+ * any token will do.
  */
 export type DefaultAbilities = {
   readonly [operation: string]: string | readonly string[] | undefined
@@ -288,7 +287,6 @@ function parseHostName(text: string): string {
 
 const ANY_TOKEN = 'any'
 
-/** Gives what each operation asks for. */
 function parseAbilities(defaults: DefaultAbilities): (text: string) => NeededByOperation {
   return text => {
     const given = givenAbilities(defaults, text)
@@ -297,7 +295,6 @@ function parseAbilities(defaults: DefaultAbilities): (text: string) => NeededByO
   }
 }
 
-/** As it is given, otherwise its default. */
 function askedBy(
   operation: string,
   defaults: DefaultAbilities,

@@ -1,4 +1,4 @@
-/** Every expected failure. Other errors are broken invariants; clients see a bare 500. */
+/** Every expected failure. Any other error is a broken invariant; clients see a bare 500. */
 const SENTENCES = {
   'setting-invalid': 'a setting is not valid',
   'folder-unusable': 'the data folder cannot be used',
@@ -44,10 +44,10 @@ export type FieldErrors = { readonly [field: string]: readonly string[] }
 /** The name of an expected failure. */
 export type FailureCode = keyof typeof SENTENCES
 
-/** An expected failure: a code for the program, a sentence for the operator. */
+/** `code` is for programs, the message for the operator. */
 export class Failure extends Error {
   readonly code: FailureCode
-  /** Of `input-invalid`: messages by field. */
+  /** Of `input-invalid`. */
   readonly errors: FieldErrors | undefined
   readonly detail: string
 

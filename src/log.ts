@@ -1,4 +1,3 @@
-/** Messages and measurements for the operator. */
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/router.ts'
 import type { Session } from './rights/rights.ts'
@@ -7,9 +6,9 @@ import type { Session } from './rights/rights.ts'
 export interface Log {
   info(line: string): void
   warn(line: string): void
-  /** `share` is 0 to 1. */
+  /** `share`: from 0 to 1. */
   progress?(what: string, share: number): void
-  /** Needed if an embedder has the access log on; the program's goes to standard output. */
+  /** An embedder needs it if the access log is on; the program writes to standard output. */
   readonly access?: AccessLogSink | undefined
 }
 
@@ -20,13 +19,12 @@ export interface AccessLogSink {
   pendingBytes(): number
 }
 
-/** Only on a terminal; share 1 clears the line. */
+/** On a terminal alone. A share of 1 clears the line. */
 export function showProgress(terminal: NodeJS.WriteStream, what: string, share: number): void {
   if (terminal.isTTY)
     terminal.write(share < 1 ? `\r\x1b[K${what} ${Math.floor(share * 100)} %` : '\r\x1b[K')
 }
 
-/** As `1 user`, `2 entries`. */
 export function counted(count: number, one: string, many: string = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }

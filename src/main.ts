@@ -53,7 +53,7 @@ async function main(): Promise<void> {
           'look at that disk'
       )
     })
-    // The last line goes out first, but a stuck reader must not hold the end.
+    // The last line is awaited, but a stuck reader must not hold the end.
     output.write('stopped\n', () => end(stop.signal.reason))
     setTimeout(() => end(stop.signal.reason), LAST_LINE_TIMEOUT_MS)
   }

@@ -21,7 +21,7 @@ import type { OperatorCommand } from './parts/commands/command.ts'
 
 export interface Part<S extends object = object> {
   readonly settings: SettingRows<S>
-  /** Says which settings do not go together. */
+  /** Why these settings do not go together. */
   check?(settings: S & StorageSettings & Partial<CoreSettings>): string | undefined
   /** By value of `JOURNAL`. */
   readonly journals?: { readonly [name: string]: JournalKind<S> }
@@ -40,7 +40,7 @@ export interface JournalKind<S extends object> {
     options: JournalOptions,
     apply: Apply
   ): Promise<DurableJournal>
-  /** Verifies the first records for the operator; changes nothing. */
+  /** For the operator: verifies the first records, and changes nothing. */
   read(
     settings: S & StorageSettings,
     from: JournalSource
@@ -52,16 +52,15 @@ export interface JournalSource {
   readonly records: number
   readonly keys: KeyFinder
   readonly apply: OnLine
-  /** `share` is 0 to 1. */
+  /** `share`: from 0 to 1. */
   readonly onProgress: (share: number) => void
 }
 
 export interface Load {
   readonly connections: number
   readonly rateLimitClients: number
-  /** Of the access log, since the start. */
   readonly lostLines: number
-  /** Of the file, in milliseconds since 1970; undefined without HTTPS. */
+  /** Of the certificate file, in milliseconds since 1970; undefined without HTTPS. */
   readonly certificateEndMs: number | undefined
 }
 
@@ -72,11 +71,11 @@ export interface PartContext<S extends object> {
   readonly accounts: Accounts | undefined
   /** Undefined for a journal in memory. */
   readonly journal: DurableJournal | undefined
-  /** A part may serve on its socket, which only the owner can open. */
+  /** A part may serve on its socket, which only the owner of the folder can open. */
   readonly lock: Lock | undefined
   readonly readMs: number
   readonly log: Log
-  /** For which user a host vouches; undefined unless it does so at all. */
+  /** The user for whom an embedder vouches; undefined if it vouches for none. */
   readonly vouchedFor: ((request: IncomingMessage) => string | undefined) | undefined
   /** The path below which an embedder serves; empty for the program. */
   readonly prefix: string
@@ -87,11 +86,10 @@ export interface PartContext<S extends object> {
 
 export interface OpenPart {
   readonly routes?: readonly Route[]
-  /** For calls of an embedder without a request; also if the settings have them not served. */
+  /** For an embedder's calls; also routes that the settings leave out. */
   hosted?(): Promise<readonly Route[]>
   readonly place?: { readonly name: string; readonly path: string }
   readonly observer?: Observer
-  /** Lines of the access log that were lost since the start. */
   lostLines?(): number
   /** Called before the journal is closed. */
   close?(): void | Promise<void>

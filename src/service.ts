@@ -21,7 +21,7 @@ import { markRecording } from './knowledge/disclosure.ts'
 import { recorderOn } from './knowledge/recorder.ts'
 import type { Store } from './store/store.ts'
 
-/** An open service. Embedders get more: see `index.ts`. */
+/** Embedders get more: see `index.ts`. */
 export interface OpenService {
   readonly store: Store
   readonly accounts: Accounts | undefined
@@ -124,7 +124,7 @@ function accountsOf(
     : undefined
 }
 
-/** The contract's, without their abilities. */
+/** Without their abilities. */
 function coreRoutes(
   { abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings,
   store: Store,
@@ -135,7 +135,7 @@ function coreRoutes(
   return [...entryRoutes(store, prefix, askedFor(abilities, 'deletePassword')), ...sessions]
 }
 
-/** Those that are served, and those that a host alone may call. */
+/** The routes that are served, and those that a host alone may call. */
 async function byOperation(
   served: readonly Route[],
   parts: readonly OpenPart[],
@@ -146,7 +146,6 @@ async function byOperation(
   return new Map(all.map(route => [route.operation, route]))
 }
 
-/** Of each answer. */
 function headersOf({ tlsCert }: ServiceSettings): readonly string[] {
   return tlsCert === undefined ? [] : HSTS
 }
@@ -195,7 +194,7 @@ function listenOn(
 ): Promise<Listener> {
   const { tlsCert, tlsKey, trustProxy } = settings
   return listen(settings, pipeline, {
-    // Reads the files anew each time.
+    // Read anew for each reload.
     certificate:
       tlsCert === undefined ? undefined : () => ({ cert: pemIn(tlsCert), key: pemIn(tlsKey!) }),
     trustedProxies: trustProxy,
@@ -242,7 +241,7 @@ function sweepTokens({ state }: Store): () => void {
   return () => clearInterval(timer)
 }
 
-/** Gives the address. Warns if the service is open to more people than may be meant. */
+/** Warns if the service is open to more people than may be meant. */
 function announce(
   settings: ServiceSettings,
   accounts: Accounts | undefined,

@@ -1,4 +1,3 @@
-/** All settings: their table, reading them from flags and variables, and their combinations. */
 import { parseArgs } from 'node:util'
 import { OPERATIONS, OWN_OPERATIONS } from './contract.ts'
 import {
@@ -125,7 +124,7 @@ function withoutOne(word: string): readonly string[] {
   return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
 }
 
-/** Gives the parsed settings; `nameOf` is how an error calls one. Throws `setting-invalid`. */
+/** `nameOf`: what an error calls a setting. Throws `setting-invalid`. */
 export function readValues<S>(
   table: SettingsTable<S>,
   flags: Variables,

@@ -16,7 +16,6 @@ export const EVENTS: EventTypes = new EventTypes([
   JOURNAL_EVENTS
 ])
 
-/** Before the first record. */
 export function emptyState(): State {
   const clock = { now: 0 }
   const names = new GroupNames()

@@ -12,7 +12,7 @@ import { emptyState } from './slices.ts'
 import type { State } from './store/state.ts'
 import { Store } from './store/store.ts'
 
-/** The open storage; lock and journal are undefined in memory. */
+/** `lock` and `journal` are undefined in memory. */
 export interface Storage {
   readonly store: Store
   readonly journal: DurableJournal | undefined

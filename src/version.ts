@@ -1,2 +1,2 @@
-/** The version, as in `package.json`. */
+/** As in `package.json`. */
 export const VERSION = '1.1.0'

@@ -7,10 +7,9 @@ import { email, number, optional, shaped, text, texts, type Rule } from '../righ
 
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
 export type Abilities = readonly string[] | undefined
-/** What is given for groups: null for all; undefined for all, too, or for no change. */
+/** Null: all groups. Undefined: all for a new user or token, no change for an old one. */
 export type GivenGroups = readonly string[] | null | undefined
 
-/** A null password: the user can log in by a trusted proxy alone. */
 export interface NewUser {
   readonly email: string
   readonly name: string | undefined
@@ -30,7 +29,7 @@ const RIGHTS: ShapeOf<{ name: string | undefined; abilities: Abilities; groups: 
   groups: optional(groupList)
 }
 export const CHANGE_SHAPE: typeof ADDRESS_SHAPE & typeof RIGHTS = { email, ...RIGHTS }
-/** Without a password: the user can log in by a trusted proxy alone; so the next. */
+/** Without a password, the user can log in by a trusted proxy alone. */
 export const LOGIN_SHAPE: ShapeOf<{ email: string; password: string | undefined }> = {
   email,
   password: optional(newPassword)

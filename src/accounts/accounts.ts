@@ -60,14 +60,14 @@ interface AccountsOptions {
   readonly wallMs?: () => number
   /** If missing, any ability may be given. */
   readonly abilities?: Iterable<NeededAbilities> | undefined
-  /** Of tokens from logins; a login ends up to two beyond it, the oldest. */
+  /** A login ends up to two tokens of logins beyond it, the oldest. */
   readonly tokensPerUser?: number
   readonly warn?: (line: string) => void
 }
 
 const NO_MORE = 'no more than its user; user list shows what that is'
 
-/** What became of a login. `refused`: a code with the right password, and why. */
+/** `refused`: why a code was refused although the password was right. */
 interface Entered {
   readonly issued?: LoggedIn
   /** Hashes of older tokens. */
@@ -199,8 +199,8 @@ export class Accounts {
   }
 
   /**
-   * What is undefined stays; null `groups` are all. Narrows the user's tokens, those with fewer
-   * groups for good. False for an unknown address.
+   * Undefined: no change; null `groups`: all. Narrows the user's tokens; those that lose groups do
+   * not get them back. False for an unknown address.
    */
   async changeUser(
     email: string,
@@ -302,8 +302,8 @@ export class Accounts {
   }
 
   /**
-   * For whom a trusted proxy or host vouches: without password and code. Undefined for an unknown
-   * or locked user.
+   * A login without password and code, for whom a trusted proxy or host vouches. Undefined for an
+   * unknown or locked user.
    */
   async loginVouched(email: string, ttlMinutes: number): Promise<LoggedIn | undefined> {
     const user = vouchedUser(this.#state, email)
@@ -315,14 +315,13 @@ export class Accounts {
     return this.#entered(made)
   }
 
-  /** Whose address it is, for the log. */
   idOf(email: string): number | undefined {
     return this.#state.userOf(email)?.id
   }
 
   /**
-   * A second factor for logins: `factor` is its secret in base32, `code` its present code, which
-   * counts as used. False for an unknown address. Rejects with `input-invalid` for another code.
+   * `factor`: the secret of the second factor, in base32; `code`: its present code, which counts as
+   * used. False for an unknown address. Rejects with `input-invalid` for another code.
    */
   async giveFactor(email: string, factor: string, code: string): Promise<boolean> {
     const step = stepOfCode(factor, code, this.#wallMs())
@@ -409,7 +408,7 @@ export class Accounts {
     }, by)
   }
 
-  /** A token for a login whose `step`, if there was a code, is used now. */
+  /** `step`: of the code that the login used, if there was one. */
   #enter(
     user: User,
     ttlMinutes: number | undefined,

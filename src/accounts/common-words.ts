@@ -1,7 +1,4 @@
-/**
- * The commonest words of passwords: in small letters, without accents, in order. Sequences of keys
- * are in `password-rules.ts`.
- */
+/** The commonest words of passwords: in small letters, without accents, in order. */
 export const COMMONEST = `
 007 010203 040506 070809 101010 102030 112112 112233 112358 121212 123654 123789 123abc 123qwe 123qweasd 12qwaszx
 131313 1337 13579 135790 147258 147258369 147852 159357 159753 1a2b3c 1a2b3c4d 202020 223344 24680 246810 258369

@@ -12,7 +12,6 @@ import {
 /** A user as clients see it. */
 export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 
-/** As the user sees itself. */
 export type OwnUser = PublicUser & {
   readonly secondFactor: boolean
   readonly hasPassword: boolean
@@ -34,7 +33,7 @@ export interface ListedToken extends Pick<Token, 'abilities' | 'groups' | 'issue
   readonly id: string
   readonly email: string
   readonly name: string | null
-  /** ISO 8601; null if unused since the start. */
+  /** ISO 8601; null: not used since the start. */
   readonly lastUsed: string | null
 }
 
@@ -47,7 +46,6 @@ export interface Issued {
   readonly expires: string | null
 }
 
-/** What a login gives. */
 export type LoggedIn = Issued & { readonly user: OwnUser }
 
 /** A token as its user sees it: the operator's name for it, or `login`. */
@@ -55,11 +53,9 @@ export interface OwnSession {
   readonly id: string
   readonly name: string
   readonly issued: string
-  /** Whether it is the one that asks. */
   readonly current: boolean
 }
 
-/** Copied. Absent stays absent, and an empty list stays a list. */
 export function groupsIn(groups: Groups): { readonly groups?: readonly string[] } {
   return groups === undefined ? {} : { groups: [...groups] }
 }
@@ -132,8 +128,8 @@ export function ownSessions(
 }
 
 /**
- * The hash of the token with that id, or with `others` of all logins from before the one that
- * asks. Newer logins are not ended: otherwise a stolen session could end each login of its owner.
+ * The hash of the token with that id; with `others`, of all logins before the one that asks. Newer
+ * logins go on: otherwise a stolen session could end each login of its owner.
  */
 export function namedSessions(
   { tokens }: State,

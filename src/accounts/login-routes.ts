@@ -45,7 +45,7 @@ export interface LoginLimits {
   readonly ttlMinutes: number | undefined
 }
 
-/** `user`: whose address was given, for the log. Without `issued`, the credentials are wrong. */
+/** `user`: whose address was given, for the log. `issued` undefined: the credentials are wrong. */
 export function loginReply(issued: LoggedIn | undefined, user: number | undefined): Reply {
   if (issued === undefined) return { ...INVALID_CREDENTIALS, logged: { user } }
   const { token, abilities, groups, expires } = issued
@@ -55,7 +55,6 @@ export function loginReply(issued: LoggedIn | undefined, user: number | undefine
   }
 }
 
-/** Throws the 429. */
 export function assertWithin(limit: RateLimit | undefined, key: string): void {
   const verdict = limit?.take(key)
   if (verdict?.allowed === false)
@@ -108,12 +107,13 @@ export function sessionRoutes(
   ]
 }
 
-/** With a token that a login gave: a program's token is not its user. */
+/** For tokens of logins alone: a program's token is not its user. */
 const before: NonNullable<Route['before']> = (_id, session) =>
   session!.token.isOfLogin === true ? undefined : FORBIDDEN
 
 function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
-  // Of each token: who holds one must not find the password by trying, nor use up its user's tries.
+  // For each token: who holds one must not find the password by trying, nor use up its user's
+  // tries.
   const tries = isLimited ? new RateLimit(LOGIN_LIMIT_REQUESTS, MAX_RATE_LIMIT_CLIENTS) : undefined
   return [
     route({

@@ -6,24 +6,22 @@ import type { State } from '../store/state.ts'
 import { base32Of, codeAt, otpIn, stepAt } from './totp.ts'
 import type { User } from '../rights/rights.ts'
 
-/** `client` is the client's address, as limits count it. */
 export interface Login {
   readonly email: string
   readonly password: string
-  /** Of the second factor. */
   readonly code?: string | undefined
   readonly client: string
 }
 
-/** The user, if neither removed nor given another password since. */
+/** The user as of now; undefined if removed, or given another password since. */
 export function stillAs({ id, passwords }: User, { users }: State): User | undefined {
   const now = users.get(id)
   return now?.isRemoved !== true && now?.passwords === passwords ? now : undefined
 }
 
 /**
- * Whose address it is, by its very letters but for the case of A to Z: whoever vouches for it may
- * tell apart addresses that `State.userOf` takes for one (the Kelvin sign and `k`).
+ * The user of exactly this address, except for the case of A to Z: whoever vouches may tell apart
+ * addresses that `State.userOf` takes for one (the Kelvin sign and `k`).
  */
 export function vouchedUser(state: State, email: string): User | undefined {
   const given = email.replace(/[A-Z]/g, letter => letter.toLowerCase())
@@ -32,8 +30,8 @@ export function vouchedUser(state: State, email: string): User | undefined {
 }
 
 /**
- * Client addresses from which a valid token was seen since the start. A flood of logins cannot be
- * told from honest people by anything else. Not whose token it was: then the order of answers would
+ * Client addresses from which a valid token was seen since the start: nothing else tells honest
+ * people from a flood of logins. It is not kept whose token it was: then the order of answers would
  * say who is a user.
  */
 export class KnownClients {
@@ -79,20 +77,19 @@ export function stepOfCode(
   return factor === undefined ? undefined : found
 }
 
-/** Whether no present code can be later than the last one: the clock went back. */
+/** Whether the clock went back so far that no present code can be later than the last one. */
 export function isAhead({ factor, step = -1 }: User, wallMs: number): boolean {
   return factor !== undefined && step > stepAt(otpIn(factor)!, wallMs) + TOLERATED_STEPS
 }
 
 interface Wrong {
-  /** Another password, or another factor, begins anew. */
   readonly passwords: number
   readonly factor: string | undefined
   readonly timesMs: readonly number[]
   readonly refusedUntilMs: number
 }
 
-/** Of each user, with the right password: nobody else can have codes refused. In memory. */
+/** Only codes with the right password count: nobody else can have codes refused. In memory. */
 export class WrongCodes {
   readonly #ofUsers = new Map<number, Wrong>()
 
@@ -100,7 +97,7 @@ export class WrongCodes {
     return this.#of(user).refusedUntilMs > nowMs
   }
 
-  /** True if from now on codes are refused. */
+  /** True if codes are refused from now on. */
   add(user: User, nowMs: number): boolean {
     if (this.isRefused(user, nowMs)) return false
     const since = nowMs - WRONG_CODES_MS

@@ -49,12 +49,11 @@ const ALIKE: { readonly [character: string]: string } = {
 }
 /** One to four characters, again and again. */
 const REPEATED = /^(.{1,4}?)\1+$/s
-/** A year, a number, an exclamation mark. */
 const NO_LETTERS = /^\P{L}{1,4}$/u
 
 let commonest: ReadonlySet<string> | undefined
 
-/** Old passwords may break it. */
+/** For new passwords; old ones may break it. */
 export const newPassword: Rule<string> = also(
   textUpTo(MAX_LOGIN_PASSWORD_LENGTH),
   (field, password) => {
@@ -67,7 +66,7 @@ export const newPassword: Rule<string> = also(
   }
 )
 
-/** `email` is the user's address. Undefined for a good password. */
+/** Undefined for a good password. */
 export function passwordFault(
   password: string,
   email: string,

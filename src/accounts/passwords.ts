@@ -1,7 +1,7 @@
 /**
- * Password hashes: scrypt (RFC 7914) in PHC strings, base64 without padding. Two run at once: a
- * flood of logins leaves the service memory and threads. Others wait in order: first those who are
- * known, since only they can be told from a flood. The queue is bounded.
+ * Password hashes: scrypt (RFC 7914) in PHC strings, base64 without padding. Two run at once, so
+ * that a flood of logins leaves memory and threads. Others wait in a bounded queue, known clients
+ * first: nothing else tells them from a flood.
  */
 import { Buffer } from 'node:buffer'
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
@@ -29,8 +29,8 @@ interface WaitingHash {
 }
 
 /**
- * Methods reject with `hashes-busy` if too many calls wait, or one waits too long. `isKnown`: see
- * `KnownClients`; the operator's calls are known.
+ * Methods reject with `hashes-busy` if too many calls wait, or one waits too long. The operator's
+ * calls are known.
  */
 export class PasswordHasher {
   readonly #cost: ScryptCost
@@ -49,7 +49,7 @@ export class PasswordHasher {
     return format(this.#cost, salt, await this.#derive(password, salt, this.#cost, isKnown))
   }
 
-  /** Without a hash (no such user) it takes the same time. */
+  /** Takes the same time without a hash (no such user). */
   async verify(
     password: string,
     phc: string | undefined,

@@ -1,4 +1,4 @@
-/** New tokens (contract §5.3): their text is kept nowhere, only its hash. */
+/** New tokens (contract §5.3): only a token's hash is kept. */
 import { hash, randomBytes } from 'node:crypto'
 import type { EncodedEvent } from '../journal/journal.ts'
 import { event } from '../store/events.ts'
@@ -26,7 +26,6 @@ interface Wanted {
   readonly step?: number | undefined
 }
 
-/** Its event, and what is answered of it. */
 export function newToken(
   user: User,
   by: number | null,
@@ -53,7 +52,7 @@ export function newToken(
 }
 
 /**
- * Hashes of the oldest tokens from logins, so that one more login stays within `most`; two at most.
+ * Hashes of the oldest tokens from logins, at most two, so that one more login stays within `most`.
  */
 export function beyondBound(
   { tokens }: State,

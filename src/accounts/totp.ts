@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { MAX_OTP_PERIOD_SECONDS } from '../limits.ts'
 
-/** What makes the codes; `period` in seconds. */
+/** `period` in seconds. */
 export interface Otp {
   readonly secret: Buffer
   readonly algorithm: 'SHA1' | 'SHA256' | 'SHA512'
@@ -16,14 +16,10 @@ const DIGITS = /^[678]$/
 const PERIOD = /^[1-9][0-9]{0,2}$/
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/**
- * 80 bits, 16 letters of base32; RFC 4226 §4 asks for 128, but services give 80. Words are shorter.
- */
+/** 80 bits, 16 letters of base32: RFC 4226 §4 asks for 128 bits, but services give 80. */
 const LEAST_SECRET_BYTES = 10
 
-/**
- * Undefined for what `otpIn` does not read, and for a secret that is shorter than a new one may be.
- */
+/** As `otpIn`; undefined also for a secret of fewer than `LEAST_SECRET_BYTES`. */
 export function newOtpIn(text: string): Otp | undefined {
   const otp = otpIn(text)
   return otp !== undefined && otp.secret.length >= LEAST_SECRET_BYTES ? otp : undefined
@@ -58,8 +54,8 @@ function otpOf(base32 = '', algorithm = 'SHA1', digits = '6', period = '30'): Ot
 }
 
 /**
- * As other programs do, without the bits that fill no byte. Undefined for other texts, and without
- * a byte.
+ * The bits that fill no byte are left out, as by other programs. Undefined for other texts, and
+ * without a byte.
  */
 function bytesOf(base32: string): Buffer | undefined {
   const letters = base32
@@ -86,7 +82,6 @@ export function base32Of(bytes: Buffer): string {
     .join('')
 }
 
-/** The number of periods since 1970. */
 export function stepAt({ period }: Otp, wallMs: number): number {
   return Math.floor(wallMs / 1000 / period)
 }
@@ -100,7 +95,7 @@ export function codeAt({ secret, algorithm, digits }: Otp, step: number): string
   return String(number % 10 ** digits).padStart(digits, '0')
 }
 
-/** How long the code is valid, from 1 to the period. */
+/** From 1 to the period. */
 export function secondsLeft({ period }: Otp, wallMs: number): number {
   return period - (Math.floor(wallMs / 1000) % period)
 }

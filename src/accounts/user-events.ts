@@ -54,7 +54,6 @@ const USER = [
 ] as const
 const TOKEN = ['hash', 'user', 'abilities', 'groups', 'issued', 'expires', 'name'] as const
 
-/** What users may do. */
 export const USER_EVENTS: Slice<UserEvents> = {
   isInDrafts: false,
   changesRights: true,
@@ -113,7 +112,6 @@ export const USER_EVENTS: Slice<UserEvents> = {
   }
 }
 
-/** Passwords, second factors and tokens. */
 export const LOGIN_EVENTS: Slice<LoginEvents> = {
   isInDrafts: false,
   changesRights: false,
@@ -189,7 +187,7 @@ export const LOGIN_EVENTS: Slice<LoginEvents> = {
   }
 }
 
-/** After a compaction, only the number is left. */
+/** A removed user after a compaction: only the number is left. */
 const REMOVED = {
   email: '',
   name: '',

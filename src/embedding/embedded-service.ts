@@ -32,7 +32,6 @@ export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from '../entri
  * may do less meanwhile), and in the open configuration `setting-invalid`.
  */
 export interface Service extends Operations {
-  /** Users and tokens. */
   readonly accounts: HostAccounts
   /**
    * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix
@@ -61,7 +60,6 @@ export type Options = {
     : string | undefined
 }
 
-/** Options besides the settings. */
 export interface HostOptions {
   /**
    * Receives the operator's messages. Its functions need no `this`, and must not throw, except
@@ -132,7 +130,6 @@ function wrong(why: string): Failure {
   return new Failure('setting-invalid', why)
 }
 
-/** Throws `setting-invalid`. */
 function keysOf(key: unknown, { keyFile, journal }: Settings): Keyring {
   const keys: readonly unknown[] = Array.isArray(key) ? key : [key]
   const isKey = (one: unknown): one is Uint8Array =>
@@ -223,7 +220,6 @@ function embedded(
   }
 }
 
-/** Throws `request-foreign`. */
 function assertOfNode(
   request: Partial<IncomingMessage> | undefined,
   response: Partial<ServerResponse> | undefined

@@ -28,8 +28,8 @@ export interface HostAccounts {
     }
   ): Promise<ListedUser | undefined>
   /**
-   * What is absent stays. Narrows the user's tokens, those with fewer groups for good. False for an
-   * unknown address.
+   * What is absent stays. Narrows the user's tokens; those that lose groups do not get them back.
+   * False for an unknown address.
    */
   changeUser(
     changes: Address & {
@@ -109,7 +109,7 @@ const TAKES: { readonly [C in AccountCall]: (given: readonly unknown[]) => Given
   revokeAll: taking('revokeAll', ['email'])
 }
 
-/** `free`: names that may be left out. Its result throws `setting-invalid`. */
+/** `free`: names that may be left out. */
 function taking<C extends AccountCall>(
   call: C,
   needed: readonly (keyof GivenTo<C> & string)[],

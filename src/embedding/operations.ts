@@ -128,9 +128,7 @@ interface OneTimeCode {
 interface OperationsContext {
   readonly store: Store
   readonly abilities: NeededByOperation
-  /** The open configuration. */
   readonly isOpen: boolean
-  /** Resolves once what others wrote is here; rejects if the service is closed. */
   readonly catchUp: () => Promise<void>
   /** By operation, served or not. */
   readonly routes: () => Promise<ReadonlyMap<string, Route>>
@@ -204,7 +202,6 @@ function changes(context: OperationsContext): Changes {
 
 const FORMS = { by: "by: 'ana@example.org'", ifUnchanged: 'ifUnchanged: entry' }
 
-/** What stands behind an operation's own arguments. Throws `setting-invalid`. */
 function optionsIn(
   operation: string,
   given: readonly unknown[],
@@ -253,7 +250,7 @@ function readerOf({ isOpen }: OperationsContext, session: Session | undefined): 
   return session ?? (isOpen ? undefined : HOST)
 }
 
-/** What the route of an operation answers; undefined for an unknown id. */
+/** Undefined for an unknown id. */
 async function asked(
   context: OperationsContext,
   operation: string,
@@ -282,7 +279,6 @@ function withoutStatus<T extends WithStatus>(answer: T | undefined): Omit<T, 'st
   return value
 }
 
-/** What a request would be answered, without a limit. */
 async function answerOf(
   context: OperationsContext,
   route: Route,
@@ -312,7 +308,7 @@ async function answerOf(
   }
 }
 
-/** A safe integer or its decimal text; anything else throws `input-invalid`. */
+/** Throws `input-invalid` unless it is a safe integer or its decimal text. */
 function idOf(given: unknown): number {
   const id = typeof given === 'string' ? Number(given) : given
   if (Number.isSafeInteger(id) && String(given) === String(id)) return id as number

@@ -54,7 +54,7 @@ export function createEntry(
 interface UpdateOptions {
   readonly isExpected?: Precondition | undefined
   readonly mayMove?: boolean
-  /** Who is answered with the entry; undefined: nobody. */
+  /** Who is answered with the entry. */
   readonly tells?: { readonly reader: Reader; readonly operation: string }
 }
 
@@ -153,7 +153,7 @@ function expectedEntry(
 }
 
 /**
- * As the journal spells it; none for an empty text. Throws `input-invalid` for a group out of
+ * As the journal spells it; undefined for an empty text. Throws `input-invalid` for a group out of
  * sight.
  */
 function grupoOf(draft: Draft, given: string | undefined, groups: Groups): string | undefined {
@@ -171,7 +171,7 @@ function lengthOf(fields: EntryChanges): number {
   return length
 }
 
-/** The most bytes of JSON for a UTF-16 unit, and for id and names. */
+/** The most bytes of JSON for a UTF-16 unit; and for id and names. */
 const [UNIT_BYTES, OTHER_BYTES] = [6, 1024]
 
 /** A larger entry could not be exported or imported. */

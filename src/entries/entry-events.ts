@@ -34,8 +34,8 @@ interface Rows<R> {
 }
 
 /**
- * Fields beyond the contract's three make the type `fields.…`: versions that would drop those
- * fields refuse the type.
+ * A record with fields beyond the contract's three has the type `fields.…`: versions that would
+ * drop those fields refuse it.
  */
 export interface EntryEvents {
   'entry.created': Id & EntryFields
@@ -46,7 +46,7 @@ export interface EntryEvents {
   'entry.restored': Id
   /** All values were removed; the id stays unknown. */
   'entry.purged': Id
-  /** One record has many entries, since a record is whole or missing. */
+  /** All in one record, since a record is whole or missing. */
   'entries.imported': Rows<EntryRow>
   'fields.imported': Rows<EntryRow>
   /** Kept by a compaction; null for purged entries. */
@@ -57,7 +57,6 @@ export interface EntryEvents {
 const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
 
-/** `setMs`: see `EntryTable.set`. */
 function put(tables: Tables, entry: Entry, old?: Entry, setMs?: number, by?: Knower): void {
   const { entries, knowledge } = tables
   knowledge.put(entry, old, by)
@@ -150,7 +149,7 @@ export const ENTRY_EVENTS: Slice<EntryEvents> = {
   changesRights: false
 }
 
-/** Undefined if the record is not about the entry; no fields if it deletes it. */
+/** Undefined if the record is not about the entry; no fields for a deletion. */
 export function changesIn({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
   if (!Object.hasOwn(TYPES, type)) return undefined
   if (TYPES[type as keyof EntryEvents].rows !== undefined) {

@@ -46,16 +46,13 @@ export function preconditionIn({ 'if-match': tags }: Head): Precondition | undef
     tags.trim() === '*' || (TAGS.test(tags) && new RegExp(`(?<!W/)"${tag()}"`).test(tags))
 }
 
-/** The same answer for an id that no entry has, and for an entry out of sight. */
+/** An entry out of sight is answered as an id that no entry has. */
 export function unknownIdIn({ state }: Commits): NonNullable<Route['before']> {
   return (id, session) =>
     state.entries.has(id) && sees(session?.groups, state.entries.grupo(id)) ? undefined : UNKNOWN
 }
 
-/**
- * `prefix` is an embedder's path; a move to another group takes one of the abilities `deletes`,
- * too.
- */
+/** `prefix` is an embedder's path. A move to another group needs one of `deletes`, too. */
 export function entryRoutes(
   store: Commits,
   prefix: string = '',

@@ -1,4 +1,3 @@
-/** What clients give for entries and groups, and the rules for it. */
 import {
   ENTRY_FIELDS,
   FIELDS,
@@ -40,15 +39,12 @@ export const CREATE_SHAPE = Object.fromEntries(
   ENTRY_FIELDS.map(field => [field, ruleOf(field)])
 ) as { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
 
-/**
- * The fields of an entry that was here once: versions before 1.1.0 took shorter secrets of one-time
- * codes.
- */
+/** For entries of versions before 1.1.0, which took shorter secrets of one-time codes. */
 export const FORMER_SHAPE: typeof CREATE_SHAPE = { ...CREATE_SHAPE, otp: otpRule(otpIn) }
 
 /**
- * The fields of a change (contract §4.4). A change may repeat what the entry has; what is new is
- * judged in its turn.
+ * The fields of a change (contract §4.4). A change may repeat what the entry has; whether new
+ * values may be set is judged in its turn.
  */
 export const UPDATE_SHAPE = Object.fromEntries(
   ENTRY_FIELDS.map(field => [field, optional(FORMER_SHAPE[field])])
@@ -60,7 +56,7 @@ export function assertSettable({ otp }: EntryChanges): void {
   if (fault !== undefined) throw invalid('otp', fault)
 }
 
-/** Names of groups; null for all. */
+/** Null: all groups. */
 export const groupList: Rule<readonly string[] | null> = {
   ...texts,
   cleared: null,

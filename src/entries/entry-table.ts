@@ -22,11 +22,10 @@ export interface EntryTable {
 
 interface PageCounts {
   deleted: number
-  /** When it was changed last. */
+  /** By the store's clock. */
   changes: number
 }
 
-/** What an id stands for. */
 const NONE = 0
 const ACTIVE = 1
 const INACTIVE = 2
@@ -35,7 +34,6 @@ const INACTIVE = 2
 const TAG_CHARACTERS = 22
 
 export class Entries implements EntryTable, Pages {
-  /** See `Journal.tagKey`. */
   tagKey: () => string = () => ''
   /**
    * By id; place 0 is unused. Each text comes whole from `JSON.stringify`: cut or joined strings
@@ -46,13 +44,13 @@ export class Entries implements EntryTable, Pages {
   readonly #standing = new Column(Uint8Array)
   /** By id: milliseconds since 1970; 0 if not known. */
   readonly #changedMs = new Column(Float64Array)
-  /** By id: the fields that nobody is answered, as JSON. */
+  /** By id: the unanswered fields, as JSON. */
   readonly #beside = new Map<number, string>()
   /** By id: the number of its group's name. */
   readonly #groups = new Column()
   readonly #names: GroupNames
   readonly #pages: PageCounts[] = []
-  /** Of entries that were read, since a hash is a good part of what a get costs. */
+  /** Of entries that were read: a hash is a good part of what a get costs. */
   readonly #tags = new Map<number, string>()
   readonly #list = new PagedList(this, id => (this.isActive(id) ? this.#texts[id] : undefined))
   readonly #listOf = keptByGroups(
@@ -107,7 +105,7 @@ export class Entries implements EntryTable, Pages {
     return this.#names.nameOf(this.#groups.get(id))
   }
 
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970; undefined: not known. */
   changedMs(id: number): number | undefined {
     return this.#changedMs.get(id) || undefined
   }
@@ -116,7 +114,7 @@ export class Entries implements EntryTable, Pages {
     return this.#pages[page]?.changes ?? 0
   }
 
-  /** Ids of the pages that were changed later, ascending; all for 0. */
+  /** The ids of all pages that were changed later than this of the store's clock, ascending. */
   changedSince(time: number): number[] {
     const ids: number[] = []
     for (const [page, one] of this.#pages.entries()) {
@@ -169,7 +167,6 @@ export class Entries implements EntryTable, Pages {
     this.#tags.delete(id)
   }
 
-  /** For `ETag`; undefined for an unknown id. */
   tag(id: number): string | undefined {
     const text = this.#texts[id]
     const kept = this.#tags.get(id)
@@ -180,20 +177,20 @@ export class Entries implements EntryTable, Pages {
     return tag
   }
 
-  /** Of an entry that may not be in the table yet. */
+  /** For an entry that is not in the table yet. */
   tagOf(entry: Entry): string {
     return this.#tagOf(entryText(entry), textBeside(entry))
   }
 
   /**
-   * The text has the id, so two entries never share a tag. The key keeps guesses at a text from a
-   * tag.
+   * Includes the id, so two entries never share a tag; and a key, so that nobody can check a guess
+   * at a text.
    */
   #tagOf(text: string, beside: string): string {
     return hash('sha512-256', this.tagKey() + text + beside, 'base64url').slice(0, TAG_CHARACTERS)
   }
 
-  /** A JSON array of those in sight, ascending by id; undefined without active entries in sight. */
+  /** A JSON array, ascending by id; undefined without an active entry in sight. */
   list(groups?: Groups): Buffer | undefined {
     return (groups === undefined ? this.#list : this.#listOf(groups)).bytes()
   }

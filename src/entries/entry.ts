@@ -1,6 +1,6 @@
 /**
- * What an entry is (contract §2); all else that knows fields derives from this file. Optional
- * fields are beyond the contract.
+ * What an entry is (contract §2): all that knows fields derives from this file. Optional fields are
+ * beyond the contract.
  */
 
 /** The fields that a client gives, and is answered. */
@@ -10,11 +10,11 @@ export interface AnsweredFields {
   readonly usuario: string
   readonly url?: string | undefined
   readonly notas?: string | undefined
-  /** The group: who has a list of groups sees the entries of those alone. */
+  /** Who has a list of groups sees the entries of those alone. */
   readonly grupo?: string | undefined
 }
 
-/** With those that nobody is answered: they leave by the operator's commands alone. */
+/** With the fields that no answer has: they leave by the operator's commands alone. */
 export interface EntryFields extends AnsweredFields {
   readonly otp?: string | undefined
 }
@@ -27,8 +27,8 @@ interface FieldOf<F extends EntryField> {
   readonly isRequired: undefined extends EntryFields[F] ? false : true
   readonly isAnswered: F extends keyof AnsweredFields ? true : false
   /**
-   * `value` follows the flag in the help; a secret has no flag: the list of processes would show
-   * it.
+   * `value`: the name of the value in `--help`. A secret has no flag, which the list of processes
+   * would show.
    */
   readonly flag: string
   readonly value: string
@@ -37,11 +37,10 @@ interface FieldOf<F extends EntryField> {
   readonly example: string
   /** If not any text is taken: see `entry-shapes.ts`. */
   readonly check?: Check
-  /** For the description: the texts that are taken, and perhaps more. */
   readonly pattern?: string
 }
 
-/** In the order in which they are served. */
+/** In the served order. */
 export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   password: {
     isRequired: true,
@@ -117,7 +116,7 @@ export function idIn(text: string): number {
   return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0
 }
 
-/** A change of an entry; missing fields stay as they are. */
+/** Missing fields stay as they are. */
 export type EntryChanges = { readonly [F in EntryField]?: string | undefined }
 
 /** A password entry; `status` 1 is active, 0 is deleted. */
@@ -145,7 +144,6 @@ export const ANSWERED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(
 )
 const UNANSWERED_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isAnswered)
 
-/** Journals mark records with optional fields: see `events.ts`. */
 export function hasMore(given: EntryChanges): boolean {
   for (const field of OPTIONAL_FIELDS) if (given[field] !== undefined) return true
   return false
@@ -161,7 +159,6 @@ export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> 
   return found as Pick<T, EntryField>
 }
 
-/** Orders fields as they are served. */
 export function entryOf(id: number, fields: EntryFields, status: Entry['status']): Entry {
   return { id, ...fieldsOf(fields), status }
 }
@@ -175,13 +172,11 @@ export function openFieldsOf(entry: EntryChanges): EntryChanges {
   return Object.fromEntries(OPEN_FIELDS.map(field => [field, entry[field]]))
 }
 
-/** Asked for each record of a start, so it makes nothing. */
 function hasUnanswered(entry: Entry): boolean {
   for (const field of UNANSWERED_FIELDS) if (entry[field] !== undefined) return true
   return false
 }
 
-/** Without the fields that nobody is answered. */
 export function answered(entry: Entry): AnsweredEntry {
   if (!hasUnanswered(entry)) return entry
   return Object.fromEntries(
@@ -194,7 +189,7 @@ export function entryText(entry: Entry): string {
   return JSON.stringify(answered(entry))
 }
 
-/** What `entryText` leaves out, as JSON; empty without such fields. */
+/** The fields that `entryText` leaves out, as JSON; empty if none is set. */
 export function textBeside(entry: Entry): string {
   if (!hasUnanswered(entry)) return ''
   const given = UNANSWERED_FIELDS.filter(field => entry[field] !== undefined)
@@ -202,7 +197,7 @@ export function textBeside(entry: Entry): string {
 }
 
 /**
- * The passwords in an answer: of an entry, one that the entry has or had, or of the active entries
- * in the reader's sight.
+ * A number: the password of that entry. An object: a password that the entry has or had. `list`: of
+ * the active entries in the reader's sight.
  */
 export type Tells = number | { readonly id: number; readonly password: string } | 'list'

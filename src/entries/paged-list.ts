@@ -15,7 +15,6 @@ export function idsOn(page: number): readonly number[] {
   return Array.from({ length: LIST_PAGE_ENTRIES }, (_, i) => page * LIST_PAGE_ENTRIES + 1 + i)
 }
 
-/** What a list is about. */
 export interface Pages {
   /** The newest id. */
   readonly size: number
@@ -24,8 +23,8 @@ export interface Pages {
 }
 
 /**
- * The lists of those who have the same groups, made when they are first asked for. Those used last
- * are kept, up to both bounds; the newest always.
+ * One list for each set of groups, made when it is first asked for. Those used last are kept within
+ * both bounds, the newest always.
  */
 export function keptByGroups<L extends { readonly heldBytes: number }>(
   make: (groups: readonly string[]) => L
@@ -65,8 +64,8 @@ export class PagedList {
   #whole: Buffer | undefined
 
   /**
-   * `textOf`: the JSON text of an id in this list, undefined if the list leaves it out; so a filter
-   * is a `textOf`. `versionOf`: needed if a text depends on more than the entries of its page.
+   * `textOf`: the JSON text of an id; undefined leaves it out of the list. `versionOf`: needed if a
+   * text depends on more than the entries of its page.
    */
   constructor(
     entries: Pages,
@@ -82,7 +81,7 @@ export class PagedList {
     return this.#whole?.length ?? this.#pages.reduce((sum, { bytes }) => sum + bytes.length, 0)
   }
 
-  /** Makes stale pages again, at most so many. True if none is left. */
+  /** Makes at most so many stale pages again. True if none is left. */
   refresh(mostPages: number = Infinity): boolean {
     let made = 0
     for (let at = 0; at * LIST_PAGE_ENTRIES < this.#entries.size; at++) {
@@ -95,7 +94,7 @@ export class PagedList {
     return true
   }
 
-  /** Ascending by id; undefined if nothing is in the list. */
+  /** Ascending by id; undefined for an empty list. */
   bytes(): Buffer | undefined {
     this.refresh()
     this.#whole ??= this.#joined()

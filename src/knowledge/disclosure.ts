@@ -1,4 +1,4 @@
-/** Whoever is told a password that is new to them is recorded before the answer. */
+/** Who is told a password that is new to them is recorded before the answer. */
 import { Failure } from '../errors.ts'
 import type { Tells } from '../entries/entry.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
@@ -9,13 +9,9 @@ import type { Draft, State } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import { HOST, sees, type Session } from '../rights/rights.ts'
 
-/**
- * Who is answered: the user of a token, the process of an embedder, or, in the open configuration,
- * nobody by name.
- */
+/** Undefined: a client in the open configuration. */
 export type Reader = Session | typeof HOST | undefined
 
-/** What an answer tells, if it has passwords. */
 export interface TellingAnswer {
   readonly tells?: Tells | undefined
 }
@@ -25,9 +21,9 @@ function knowerOf(reader: Session | typeof HOST): Knower {
 }
 
 /**
- * By the token's record (which a change of rights replaces), or by the state for an embedder's
- * process: until when of the clock a list told nothing new. That stays so for entries that
- * have not changed.
+ * By the token's record, which a change of rights replaces, or by the state for the host: the time
+ * of the clock up to which a list told nothing new. It stays true for entries that have not changed
+ * since.
  */
 const looked = new WeakMap<object, number>()
 
@@ -40,7 +36,7 @@ interface KnowledgeLookup {
   knowsFormer(knower: Knower, password: string): boolean
 }
 
-/** What is new to the reader: a former password, or the present ones of these entries. */
+/** A former password, or the ids whose present password is new to the reader. */
 function newTo(
   state: State,
   known: KnowledgeLookup,
@@ -63,7 +59,7 @@ function newTo(
     )
 }
 
-/** Whether the answer may be sent at once: it tells nothing new. */
+/** Whether the answer tells nothing new, and may be sent at once. */
 export function isRecorded({ state }: Commits, reader: Reader, tells: Tells): boolean {
   const { knowledge, clock } = state
   if (reader === undefined) return knowledge.recording !== 'begun'
@@ -74,9 +70,9 @@ export function isRecorded({ state }: Commits, reader: Reader, tells: Tells): bo
 }
 
 /**
- * What `read` gives in its turn, before the changes of the same write, once all that it tells is
- * durable. `read` must not wait. Rejects as `Store.commit`, and with `reads-recorded` in the open
- * configuration.
+ * Gives what `read` gives in its turn, before the changes of the same write, once all that it tells
+ * is durable. `read` must not wait. Rejects as `Store.commit`, and with `reads-recorded` in the
+ * open configuration.
  */
 export async function disclosed<A extends TellingAnswer>(
   commits: Commits,
@@ -99,7 +95,7 @@ export async function disclosed<A extends TellingAnswer>(
   return answer
 }
 
-/** The events that record what is new to the reader. A list is read from the state. */
+/** A list is read from the state. */
 export function told(
   state: State,
   draft: Draft,
@@ -127,9 +123,8 @@ export function told(
 }
 
 /**
- * Says in the journal whether reads are recorded from now on. With tokens, what nobody knows yet is
- * answered only once that is durable, so it may come later; without, rejects as `Store.commit` if
- * it cannot be said.
+ * Says in the journal whether reads are recorded from now on. With tokens it may come later, since
+ * until then nobody is answered a password that is new to them. Without, rejects as `Store.commit`.
  */
 export async function markRecording(
   commits: Commits,

@@ -1,4 +1,4 @@
-/** Who knows a password, and who of them may be told it by no operation any more. */
+/** Who knows a password, and which of them no operation may tell it any more. */
 import { OTHERS, type How, type Knower } from './knowledge.ts'
 
 export type { How }
@@ -11,7 +11,6 @@ import {
   type NeededByOperation
 } from '../rights/rights.ts'
 
-/** The operations that answer the password of an active entry. */
 const TELLING = ['getPassword', 'listPassword', 'updatePassword', 'formerPassword']
 
 export class Exposure {
@@ -29,7 +28,7 @@ export class Exposure {
   }
 
   /**
-   * Users who know the password of an entry, and may not be told it. `byEntry`: see `Knowledge`.
+   * Users who know the password of the entry, and may not be told it. `byEntry`: see `Knowledge`.
    */
   of(id: number, byEntry: boolean): readonly number[] {
     const { entries, knowledge } = this.#state
@@ -61,24 +60,18 @@ export interface KnownUser {
   readonly removed?: true
 }
 
-/**
- * Somebody who knows the present password of an entry. An operator without an account name has an
- * empty text.
- */
+/** `operator` is empty for one without an account name. */
 export type KnownBy = { readonly how: How } & (
   KnownUser | { readonly operator: string } | { readonly host: true }
 )
 
-/**
- * Who knows the present password of an entry; before `unrecordedBefore` (ISO 8601), others may have
- * read it.
- */
+/** Before `unrecordedBefore` (ISO 8601), others may have read it. */
 export interface Knowing {
   readonly knows: readonly KnownBy[]
   readonly unrecordedBefore?: string | undefined
 }
 
-/** Those who know it from this entry first. `byEntry`: see `Knowledge`; `among`: of these. */
+/** Those who know it from this entry come first. `among`: only these are looked at. */
 export function knowersOf(
   { knowledge }: State,
   id: number,
@@ -94,8 +87,8 @@ export function knowersOf(
 }
 
 /**
- * If others may know the present password of an entry: before when they may have read it, in
- * milliseconds since 1970; `Infinity`: until now.
+ * Before when others may have read the present password, in milliseconds since 1970; `Infinity`:
+ * until now. Undefined: nobody else.
  */
 export function unrecordedBeforeMs(
   { entries, knowledge }: State,
@@ -110,14 +103,13 @@ export function unrecordedBeforeMs(
 /** Ids of entries whose passwords others may know, by ISO 8601; `now`: nothing is recorded. */
 export type Unrecorded = { readonly [before: string]: readonly number[] }
 
-/** A key of `Unrecorded`. */
 export function unrecordedIn(state: State, id: number): string | undefined {
   const ms = unrecordedBeforeMs(state, id, false)
   if (ms === undefined) return undefined
   return ms === Infinity ? 'now' : new Date(ms).toISOString()
 }
 
-/** Of these entries; told to whoever may be told what depends on the passwords' texts. */
+/** For callers who may be told what depends on the passwords' texts. */
 export function unrecordedOf(state: State, ids: Iterable<number>): Unrecorded {
   const found = new Map<string, number[]>()
   for (const id of ids) {
@@ -130,7 +122,7 @@ export function unrecordedOf(state: State, ids: Iterable<number>): Unrecorded {
   return Object.fromEntries(found)
 }
 
-/** The same in ISO 8601, of a time that has come. */
+/** As `unrecordedBeforeMs`, in ISO 8601, and not later than now. */
 export function unrecordedBefore(state: State, id: number, byEntry: boolean): string | undefined {
   const ms = unrecordedBeforeMs(state, id, byEntry)
   return ms === undefined ? undefined : new Date(Math.min(ms, Date.now())).toISOString()

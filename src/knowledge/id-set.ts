@@ -1,4 +1,4 @@
-/** A set of small numbers, a bit for each, in pages that are made when they are needed. */
+/** A set of small numbers: pages with a bit for each. */
 
 /** As a power of two. */
 const PAGE_BITS = 13

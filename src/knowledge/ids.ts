@@ -1,9 +1,9 @@
-/** Lists of ids as records have them: by themselves they say which, whatever the state was. */
+/** Lists of ids in records. They name each id, whatever the state was. */
 import { Buffer } from 'node:buffer'
 
 /**
- * Ascending: an id; all from a first to a last; or a first, and base64 with a bit for each id from
- * there.
+ * Ascending. A part is an id; all ids from a first to a last; or a first, and base64 with a bit for
+ * each id from there.
  */
 export type Ids = readonly IdsPart[]
 type IdsPart =
@@ -58,14 +58,14 @@ export function eachId(ids: Ids, take: (id: number) => void): void {
   }
 }
 
-/** 0 if there is none. */
+/** 0 for an empty list. */
 export function lastIn(ids: Ids): number {
   let last = 0
   eachId(ids.slice(-1), id => (last = id))
   return last
 }
 
-/** Of the ids from `from` to before `to`. */
+/** The shortest parts for the ids from `from` to before `to`. */
 function shortest(ids: readonly number[], from: number, to: number): readonly IdsPart[] {
   const runs: [first: number, last: number][] = []
   for (let at = from; at < to; at++) {

@@ -1,4 +1,3 @@
-/** The events of what is known, and their effects. */
 import type { Entries } from '../entries/entry-table.ts'
 import type { JournalRecord } from '../journal/journal.ts'
 import { HOST, type User } from '../rights/rights.ts'
@@ -13,7 +12,7 @@ import {
   type Recording
 } from './knowledge.ts'
 
-/** What builds before 1.1.0 wrote: the active entries, those of some groups, or all. */
+/** Of builds before 1.1.0: the active entries, those of some groups, or all. */
 type List = 'active' | 'all' | readonly string[]
 
 export interface KnowledgeEvents {
@@ -69,7 +68,7 @@ function operatorNamed(name: string): string {
   return name === '' ? 'operator' : `operator:${name}`
 }
 
-/** The operator who made a record; undefined if none is named. */
+/** The operator who made the record. */
 export function operatorIn({ data }: Pick<JournalRecord, 'data'>): string | undefined {
   const { [OPERATOR]: name } = data as { readonly [OPERATOR]?: string }
   return name === undefined ? undefined : operatorNamed(name)
@@ -80,7 +79,7 @@ export function namedIn(data: object, by: number | null): Knower | undefined {
   return by ?? operatorIn({ data })
 }
 
-/** Whoever made a change; in the open configuration nobody is named. */
+/** In the open configuration, the author of a change is not named. */
 export function authorOf(
   { recording }: KnowledgeTable,
   data: object,

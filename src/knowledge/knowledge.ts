@@ -1,7 +1,7 @@
 /**
- * Who knows which password. People know passwords, and not entries: whoever knows a password knows
- * it wherever an entry has it, now or later. What is known of an entry by itself is known beside
- * that: it may be said to people who see this entry alone.
+ * Who knows which password. People know passwords, not entries: who knows a password knows it
+ * wherever an entry has it, now or later. What is known from an entry itself is kept beside that:
+ * it may be told to people who see this entry alone.
  */
 import type { Entry } from '../entries/entry.ts'
 import { IdSet } from './id-set.ts'
@@ -12,10 +12,9 @@ import { PasswordNumbers } from './password-numbers.ts'
 /** A user's id, an operator (`operator`, `operator:NAME`), or an embedder's process (`host`). */
 export type Knower = number | string
 
-/** Stands for all whose reads were not recorded, and for all who knew a password before it came. */
+/** All whose reads were not recorded, and all who knew a password before it came. */
 export const OTHERS = ''
 
-/** With tokens, what is told is recorded. */
 export type Recording = 'begun' | 'ended' | undefined
 
 /** `equal`: perhaps from another entry alone. */
@@ -26,13 +25,11 @@ type HeldEntry = Pick<Entry, 'id' | 'password' | 'status'>
 /** How events change what is known; `Knowledge` and drafts of it. */
 export interface KnowledgeTable {
   readonly recording: Recording
-  /** An entry is about to be so. Whoever sets a password knows it. */
+  /** `entry`: as it is about to be. Who sets a password knows it. */
   put(entry: HeldEntry, old: HeldEntry | undefined, by: Knower | undefined): void
-  /** An entry is about to lose its values. */
+  /** Before the entry loses its values. */
   purge(old: HeldEntry): void
-  /** The present passwords of these entries. */
   tell(knower: Knower, ids: Ids): void
-  /** A password that an entry had. */
   tellFormer(knower: Knower, password: string): void
   /** Every password so far, former ones too. */
   tellAll(knower: Knower): void
@@ -41,9 +38,8 @@ export interface KnowledgeTable {
 }
 
 interface KnownPasswords {
-  /** Numbers of passwords. */
   readonly numbers: IdSet
-  /** Entries whose present password was told to, or set by, this knower. */
+  /** Whose present password this knower set, or was told. */
   readonly entries: IdSet
 }
 
@@ -62,12 +58,11 @@ export interface KeptKnower {
 export class Knowledge implements KnowledgeTable {
   readonly #known = new Map<Knower, KnownPasswords>()
   readonly numbers: PasswordNumbers
-  /** The newest id that had a password. */
   #lastId = 0
   recording: Recording
   /** Of the last gap, in milliseconds since 1970. */
   gapMs: number | undefined
-  /** A compaction by an earlier build has kept what is not read any more. */
+  /** Whether a compaction by an earlier build kept what is not read any more. */
   hasLostKept = false
 
   constructor(clock: Clock) {
@@ -100,7 +95,7 @@ export class Knowledge implements KnowledgeTable {
     })
   }
 
-  /** From elsewhere than these entries. */
+  /** As `tell`, but not from these entries. */
   tellEqual(knower: Knower, ids: Ids): void {
     const known = this.#of(knower)
     eachId(ids, id => this.#tellNumber(known, this.numbers.of(id)))
@@ -128,7 +123,7 @@ export class Knowledge implements KnowledgeTable {
     this.tellAll(OTHERS)
   }
 
-  /** The present password of an entry, from this entry. */
+  /** Whether from this entry. */
   knows(knower: Knower, id: number): boolean {
     return this.#known.get(knower)?.entries.has(id) === true
   }
@@ -137,14 +132,13 @@ export class Knowledge implements KnowledgeTable {
     return this.#known.get(knower)?.numbers.has(number) === true
   }
 
-  /** A password that an entry had, or has. */
   knowsFormer(knower: Knower, password: string): boolean {
     return this.knowsNumber(knower, this.numbers.ofText(password))
   }
 
   /**
-   * Undefined if it does not know the present password of the entry. `byEntry`: what depends on the
-   * password's text must not be told.
+   * Undefined if the present password is not known. `byEntry`: what depends on the password's text
+   * must not be told.
    */
   how(knower: Knower, id: number, byEntry: boolean): How | undefined {
     if (this.knows(knower, id)) return 'read'
@@ -173,7 +167,7 @@ export class Knowledge implements KnowledgeTable {
     this.gapMs = unrecordedBefore === undefined ? undefined : Date.parse(unrecordedBefore)
   }
 
-  /** Of each knower, `OTHERS` too; numbers end with a compaction. */
+  /** `OTHERS` too. By ids, since numbers end with a compaction. */
   *kept(): Generator<readonly [knower: Knower, ids: number[], equal: number[]], void, void> {
     for (const [knower, { numbers, entries }] of this.#known) {
       const [ids, equal]: [number[], number[]] = [[], []]
@@ -207,7 +201,7 @@ export class Knowledge implements KnowledgeTable {
     this.#tellNumber(known, this.numbers.of(id))
   }
 
-  /** The other entries that have the password are known now, too. */
+  /** Other entries that have the password are known with it. */
   #tellNumber({ numbers }: KnownPasswords, number: number): void {
     if (numbers.has(number)) return
     numbers.add(number)
@@ -223,13 +217,13 @@ function heldBy({ password, status }: HeldEntry): { password: string; isActive: 
   return { password, isActive: status === 1 }
 }
 
-/** What is known after the earlier commands of a write. */
+/** As after the earlier commands of a write. */
 export class KnowledgeDraft implements KnowledgeTable {
   readonly #knowledge: Knowledge
   /** By id, who set a password in this write. */
   readonly #setBy = new Map<number, Knower | undefined>()
   readonly #told = new Map<Knower, IdSet>()
-  /** By knower: the texts. */
+  /** By knower, the passwords. */
   readonly #former = new Map<Knower, Set<string>>()
   recording: Recording
 

@@ -1,7 +1,7 @@
 /**
- * Each distinct password has a number, and each entry the number of its present password. A value
- * that no entry has any more keeps its number until more others have left than there are entries,
- * and at least `LEAST_FORMER`; then the number is given again.
+ * Each distinct password has a number. A password that no entry has any more keeps its number until
+ * more others have left than there are entries, and at least `LEAST_FORMER`; then the number is
+ * given again.
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -9,9 +9,9 @@ import type { Clock } from '../store/clock.ts'
 import { Column } from '../store/column.ts'
 
 const LEAST_FORMER = 1024
-/** A longer text stands for itself by its hash, which is longer than this. */
+/** The hash that stands for a longer text is longer than this. */
 const MAX_KEY_UNITS = 64
-/** Shorter ones are never parts of other strings. */
+/** V8 copies shorter texts instead of keeping the whole string. */
 const LEAST_CUT_UNITS = 13
 
 export class PasswordNumbers {
@@ -22,19 +22,19 @@ export class PasswordNumbers {
   /** By number: how many entries have it, and how many active ones. */
   readonly #holders = new Column()
   readonly #active = new Column()
-  /** By number: when something else was last to be said of all entries that have it. */
+  /**
+   * By number: the time of the clock at which something else was last to be said of its entries.
+   */
   readonly #changedAt = new Column()
   /** By number without holders. */
   readonly #formerKeys = new Map<number, string>()
-  /** These numbers in a ring, by who left before and behind them; 0 is its beginning. */
+  /** The same numbers in a ring, by who left before and after; 0 is its beginning. */
   readonly #older = new Column()
   readonly #newer = new Column()
-  /** To be given again. */
   readonly #free: number[] = []
   #last = 0
   #entries = 0
   readonly #clock: Clock
-  /** The newest of `changedAt`. */
   lastChange = 0
 
   /** `onForgotten`: the number is about to stand for another password. */
@@ -43,7 +43,6 @@ export class PasswordNumbers {
     this.#onForgotten = onForgotten
   }
 
-  /** Those that stand for a password now. */
   all(): Iterable<number> {
     return this.#numbers.values()
   }
@@ -52,12 +51,11 @@ export class PasswordNumbers {
     return this.#ofEntries.get(id)
   }
 
-  /** 0 if it has none. */
+  /** 0: none. */
   ofText(password: string): number {
     return this.#numbers.get(keyOf(password)) ?? 0
   }
 
-  /** How many active entries have it. */
   active(number: number): number {
     return this.#active.get(number)
   }
@@ -70,13 +68,13 @@ export class PasswordNumbers {
     return this.#changedAt.get(number)
   }
 
-  /** What is said of entries that have it may be another thing now. */
+  /** Notes that something else is to be said of the entries that have it. */
   touch(number: number): void {
     this.lastChange = ++this.#clock.now
     this.#changedAt.set(number, this.lastChange)
   }
 
-  /** The entry has this password now, or none, instead of the one that it had, or none. */
+  /** Undefined: no password. */
   change(id: number, to: HeldPassword | undefined, from: HeldPassword | undefined): void {
     const old = this.of(id)
     this.#entries += Number(to !== undefined) - Number(from !== undefined)
@@ -90,7 +88,7 @@ export class PasswordNumbers {
     if (this.isShared(number)) this.touch(number)
   }
 
-  /** Of a value that an entry has, or had. */
+  /** For a password that an entry has, or had. */
   ofFormer(password: string): number {
     const key = keyOf(password)
     const number = this.#numberOf(key)
@@ -120,7 +118,6 @@ export class PasswordNumbers {
     return number
   }
 
-  /** As the newest of the former ones. */
   #keep(number: number, key: string): void {
     this.#drop(number)
     this.#formerKeys.set(number, key)
@@ -148,7 +145,6 @@ export class PasswordNumbers {
   }
 }
 
-/** What an entry has. */
 interface HeldPassword {
   readonly password: string
   readonly isActive: boolean
@@ -160,7 +156,7 @@ function keyOf(password: string): string {
   return hash('sha512', Buffer.from(password, 'utf16le'), 'base64url')
 }
 
-/** A part of a longer string would keep all of that. */
+/** A copy: a part of a longer string would keep all of that. */
 function whole(key: string): string {
   return key.length < LEAST_CUT_UNITS ? key : (JSON.parse(JSON.stringify(key)) as string)
 }

@@ -1,4 +1,3 @@
-/** Records whom answers tell a password, for the way of a request. */
 import type { Recorder } from '../http/pipeline.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Commits } from '../store/store.ts'

@@ -4,13 +4,13 @@ import { invalid } from './rights.ts'
 
 /** Commas part names in lists, `@` is for addresses, `*` for all; the others are not seen. */
 const OUTSIDE_OF_NAMES = /[,@*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
-/** Nor are these: two names would look alike. Names that a journal has already may have them. */
+/** Two names with these would look alike. Names that a journal has already may have them. */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
 export const GROUP_RULE: string =
   `1 to ${MAX_GROUP_CHARACTERS} characters on one line, ` +
   'without commas, @, * and invisible characters'
 
-/** As names are kept: trimmed, in Unicode's form NFC. Undefined if it cannot be a name. */
+/** Trimmed, in Unicode's form NFC. Undefined if it cannot be a name. */
 export function groupName(given: string): string | undefined {
   const name = given.trim().normalize('NFC')
   const isName =
@@ -28,8 +28,7 @@ function foldedName(name: string): string {
 }
 
 /**
- * The names that a journal has, each with a small number; 0 stands for no group. `before` has
- * further names.
+ * The names that a journal has, each with a small number; 0: no group. `before` has further names.
  */
 export class GroupNames {
   readonly #before: GroupNames | undefined
@@ -62,8 +61,8 @@ export class GroupNames {
   }
 
   /**
-   * A valid name as it was first spelled, or as it is given if it is new. Throws `input-invalid`
-   * for `field` if something in a new name is not seen.
+   * The first spelling of a known name, otherwise as given. Throws `input-invalid` for `field` if a
+   * new name has invisible characters.
    */
   spelled(given: string, field?: string): string {
     const name = groupName(given)!
@@ -80,7 +79,7 @@ export class GroupNames {
   }
 }
 
-/** The first spelling stands, of the journal or of `names`; a name given twice counts once. */
+/** By the first spelling, of the journal or of `names`; a name given twice counts once. */
 export function spelledIn<G extends readonly string[] | null | undefined>(
   names: GroupNames,
   groups: G

@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 /** Undefined means all groups; an empty list, none. */
 export type Groups = readonly string[] | undefined
 
-/** A user (contract §5). Removed users are kept to show the journal's `by`. */
+/** A removed user stays, so that the journal's `by` can be shown. */
 export interface User {
   readonly id: number
   /** As `addressOf` gives it; in an old journal perhaps only in lower case. */
@@ -12,23 +12,23 @@ export interface User {
   readonly name: string
   readonly abilities: readonly string[]
   readonly groups?: Groups
-  /** A PHC string; undefined for a user without a password, and for a removed one. */
+  /** A PHC string; undefined for a removed user, or one without a password. */
   readonly passwordHash: string | undefined
-  /** How many so far. */
+  /** How many there have been. */
   readonly passwords: number
-  /** The operator's program made the password, and the user has not changed it yet. */
+  /** Whether the password is still the one that the operator's program made. */
   readonly firstPassword?: true | undefined
   readonly isRemoved?: true | undefined
-  /** By a salvage, until the next change of the password: no login of any kind. */
+  /** Since a salvage, until the password changes: no login of any kind. */
   readonly isLocked?: true | undefined
-  /** The secret of the second factor, in base32, and the step of the last code. */
+  /** `factor`: the secret of the second factor, in base32; `step`: of the last code. */
   readonly factor?: string | undefined
   readonly step?: number | undefined
 }
 
 /**
- * `hasNoPassword` or `isLocked` instead of a hash: older versions would take the user for a removed
- * one.
+ * `hasNoPassword` or `isLocked` stands instead of a hash: older versions would take the user for a
+ * removed one.
  */
 export type KeptUser = Pick<
   User,
@@ -53,7 +53,7 @@ export function loginBy(
 export interface Token {
   readonly user: number
   readonly abilities: readonly string[]
-  /** At most its user's; undefined: those of its user, whatever they become. */
+  /** At most its user's. Undefined: its user's at any time. */
   readonly groups?: Groups
   /** ISO 8601; `expires` null: never. */
   readonly issued: string
@@ -61,7 +61,7 @@ export interface Token {
   /** Given by the operator. */
   readonly name?: string | undefined
   readonly isOfLogin?: true | undefined
-  /** Its last use, in milliseconds since 1970; never recorded. */
+  /** Milliseconds since 1970; never recorded. */
   usedMs?: number | undefined
 }
 
@@ -78,23 +78,18 @@ export function tokenId(hash: string): string {
   return hash.slice(0, TOKEN_ID_DIGITS)
 }
 
-/**
- * The sender of a request, in the protected configuration, or the user for whom an embedder asks.
- */
+/** Who sends a request in the protected configuration, or the user for whom an embedder asks. */
 export interface Session {
   readonly user: number
-  /**
-   * The token's hash; empty for an embedder's, whose token is in no table and allows what its user
-   * may.
-   */
+  /** Empty for an embedder's: its token is in no table, and allows what its user may. */
   readonly hash: string
-  /** As of the request: a change is made only if the token still has this very record. */
+  /** As of the request. A change is made only if the token still has this very record. */
   readonly token: Token
   readonly abilities: readonly string[]
   readonly groups: Groups
 }
 
-/** For an embedder, which has found out by itself who asks. */
+/** For an embedder, which knows itself who asks. */
 export function sessionFor({ id, abilities, groups }: User): Session {
   return {
     user: id,
@@ -105,7 +100,7 @@ export function sessionFor({ id, abilities, groups }: User): Session {
   }
 }
 
-/** The process of an embedder, as one who asks without a session. */
+/** An embedder's process, if it asks without a session. */
 export const HOST = 'host'
 
 export const ANY_ABILITY = '*'
@@ -126,12 +121,12 @@ export function covers(has: readonly string[], wanted: string): boolean {
   )
 }
 
-/** What an operation asks for: one of these abilities; undefined: any token. */
+/** A token needs one of these. Undefined: any token will do. */
 export type NeededAbilities = readonly string[] | undefined
 /** By operation. */
 export type NeededByOperation = ReadonlyMap<string, NeededAbilities>
 
-/** Undefined means any token, so an operation that nobody has named is an error. */
+/** Throws for an operation that nobody has named, since undefined would allow any token. */
 export function askedFor(abilities: NeededByOperation, operation: string): NeededAbilities {
   if (!abilities.has(operation)) throw new Error(`no ability is named for ${operation}`)
   return abilities.get(operation)
@@ -150,7 +145,7 @@ export function invalid(field: string, why: string): Failure {
   return new Failure('input-invalid', why, { errors: { [field]: [why] } })
 }
 
-/** A new record for each token, even if it may do as much: see `Session.token`. */
+/** Each token gets a new record, even if it may do as much: see `Session.token`. */
 export function narrowTokens(
   tokens: Map<string, Token>,
   { id, abilities: most, groups: seen }: User

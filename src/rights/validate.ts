@@ -35,7 +35,7 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
     if (given === undefined && optional) continue
     const message = fault(field, given)
     if (message === undefined) {
-      // Copied, since the caller may change a list.
+      // Copied: the caller may change the list.
       value[field] = Array.isArray(given) ? [...given] : (given ?? cleared)
     } else {
       errors[field] = [message]
@@ -52,7 +52,7 @@ function valueIn(object: Given, field: string): unknown {
     : undefined
 }
 
-/** For callers without HTTP; throws `input-invalid`. */
+/** For callers without HTTP. Throws `input-invalid`. */
 export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
   const checked = check(shape, { ...given })
   if (checked.ok) return checked.value
@@ -63,7 +63,7 @@ export function sentenceOf(errors: FieldErrors): string {
   return Object.values(errors).flat().join(' ')
 }
 
-/** A required field; `mustBe` completes the message for an invalid value. */
+/** `mustBe` completes the message for an invalid value. */
 export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
   return {
     optional: false,
@@ -78,7 +78,7 @@ export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
   return { ...rule, optional: true }
 }
 
-/** `more` judges values that keep the first rule. */
+/** `more` judges only what the first rule lets through. */
 export function also<T>(
   first: Rule<T>,
   more: (field: string, value: T) => string | undefined
