@@ -114,7 +114,7 @@ export class Entries implements EntryTable, Pages {
     return this.#pages[page]?.changes ?? 0
   }
 
-  /** The ids of all pages that were changed later than this of the store's clock, ascending. */
+  /** The ids on pages that were changed after this time of the clock, ascending; 0: all. */
   changedSince(time: number): number[] {
     const ids: number[] = []
     for (const [page, one] of this.#pages.entries()) {

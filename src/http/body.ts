@@ -43,7 +43,7 @@ export async function bodyOf(
     return value
   }
   if (isBegun(request)) throw READ_BEFORE
-  // For a host, node:http or the host itself has said so.
+  // In a host's server, node:http or the host has said so already.
   if (head.expect !== undefined && request instanceof ListenerRequest) {
     request.isContinued = true
     response.writeContinue()
@@ -79,7 +79,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
   })
 }
 
-/** One body being read. It ends once: whole, or refused. */
+/** Ends once: whole, or refused. */
 class BodyReading {
   readonly #request: IncomingMessage
   readonly #socket: Socket
@@ -113,12 +113,12 @@ class BodyReading {
       .on('end', this.#onWhole)
       .on('close', this.#onGone)
       .resume()
-    // If a host has answered the request, only the socket tells.
+    // If a host has answered the request, only the socket says that the client is gone.
     this.#socket.on('close', this.#onGone).on('end', this.#onCut)
   }
 
   readonly #onPiece = (piece: Buffer | string): void => {
-    // middleware has set an encoding meanwhile
+    // middleware has set an encoding
     if (typeof piece === 'string') return this.refuse(READ_BEFORE)
     const bytes = this.#bytes + piece.length
     if (bytes > this.#maxBytes) return this.refuse(TOO_LARGE)
@@ -158,14 +158,13 @@ class BodyReading {
   }
 
   readonly #onGone = (): void => this.refuse(CLIENT_GONE)
-  /** node:http accepts a cut behind an offer to upgrade. */
+  /** Behind an offer to upgrade, node:http takes a cut-off body for a whole one. */
   readonly #onCut = (): void => {
     if (!this.#request.complete) this.refuse(CLIENT_GONE)
   }
   readonly #onBroken: ListenerRequest['onBroken'] = why =>
     this.refuse(why === 'gone' ? CLIENT_GONE : { ...statusReply(why), isLast: true })
 
-  /** Does nothing once the reading has ended. */
   refuse(refusal: Reply): void {
     if (!readings.has(this)) return
     this.#end()
@@ -182,7 +181,7 @@ class BodyReading {
   }
 }
 
-/** The slowest bodies give way, until the rest fits: an honest client sends its body at once. */
+/** Refuses the oldest bodies until the rest fits: an honest client sends its body at once. */
 function makeRoom(): void {
   for (const oldest of readings) {
     if (heldBytes <= MAX_BODIES_BYTES) return
@@ -198,7 +197,7 @@ function isBegun(request: IncomingMessage): boolean {
   )
 }
 
-/** Throws replies. Express 4 leaves `{}` if parsing failed. */
+/** Throws replies. `{}` may be all that Express 4 leaves of a body that it could not parse. */
 function parsedByHost(
   request: IncomingMessage & { readonly body?: unknown },
   { 'content-length': length }: Head
@@ -232,7 +231,7 @@ function isPlainJson({ 'content-type': type = '', 'content-encoding': coding }: 
   )
 }
 
-/** node:http may read a short rest and throw it away. */
+/** Whether node:http may read the rest and throw it away. */
 export function isRestShort(head: Head | undefined): boolean {
   return (
     head !== undefined &&

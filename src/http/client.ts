@@ -1,9 +1,8 @@
-/** A request's client: its address behind proxies, and its key in limits. */
 import { Buffer } from 'node:buffer'
 import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
 export interface Peer {
-  /** Not mapped into IPv6; empty for a Unix socket. */
+  /** A mapped IPv4 address as IPv4; empty for a Unix socket. */
   readonly address: string
   readonly key: string
   readonly isSecure: boolean
@@ -11,7 +10,7 @@ export interface Peer {
 
 const PEER: unique symbol = Symbol('peer')
 
-/** Kept for a closed socket; undefined if the address is lost. */
+/** Kept: a closed socket has no address. Undefined if it was not asked before. */
 export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
   if (socket[PEER] !== undefined) return socket[PEER]
   const { remoteAddress, localAddress, destroyed } = socket
@@ -20,10 +19,10 @@ export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
   return (socket[PEER] = { address, key: clientKey(address), isSecure: 'encrypted' in socket })
 }
 
-/** By family: in one list, a range of IPv6 would hold the mapped IPv4 addresses. */
+/** By family: in one list, a range of IPv6 would also hold the mapped IPv4 addresses. */
 export type AddressSet = { readonly [family in 'ipv4' | 'ipv6']: BlockList }
 
-/** Undefined if malformed. A mapped address is IPv4, its prefix 96 bits longer. */
+/** Undefined if malformed. A mapped address counts as IPv4; its prefix is 96 bits longer. */
 export function parseAddressSet(items: readonly string[]): AddressSet | undefined {
   const set = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const item of items) {
@@ -89,10 +88,10 @@ export function clientKey(address: string): string {
   return bare.includes(':') ? `${hextetsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
-/** The next host is mostly the same. */
+/** One host asks most of the time. */
 const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
 
-/** Takes IP literals, `localhost` and allowed names, but no other domain, which may be a page's. */
+/** Takes IP literals, `localhost` and allowed names. Any other name may be that of a web page. */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
   if (lastAllowed.get(allowed) === host) return true
   const given = host.toLowerCase()
@@ -104,8 +103,8 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
 }
 
 /**
- * Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without
- * saying so.
+ * Not the unspecified address, nor mapped IPv4: browsers let pages of other sites reach them
+ * without an `Origin`.
  */
 function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'

@@ -1,8 +1,8 @@
 /**
- * One connection of a listener: whose turn a request is, what its client has paid, and how it ends
- * behind its last answer, so that the client gets that answer. With what is used of node:http
- * beyond its documentation: each with its reason, and with the documented way that does not do
- * (`test/http/node-http.test.ts` asks Node for each).
+ * One connection of a listener: whose turn a request is, what its client has paid, and how it ends,
+ * so that the client gets the last answer. At the end of this file, what is used of node:http
+ * beyond its documentation, each with the reason why no documented way does
+ * (`test/http/node-http.test.ts` tries each).
  */
 import { Buffer } from 'node:buffer'
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -18,31 +18,31 @@ import { headerFields, HTTP_TEXTS, OPTIONS_OF_SERVER, statusReply, type Refused 
 
 export type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What comes next: a head, the answer, the rest of a body or the end, or the end alone. */
+/** What comes next: a head; the answer; the rest of a body, or the end; the end alone. */
 type Stage = 'head' | 'request' | 'sent' | 'refused'
 
 /**
- * It carries out one request at a time. If a request comes before the answer to the one before was
- * handed over, it is not carried out: that answer ends the connection (RFC 9112 §9.3.2, §9.6), so a
- * client knows what to repeat.
+ * Carries out one request at a time. If a request comes before the answer to the one before was
+ * handed over, that answer ends the connection (RFC 9112 §9.3.2, §9.6), and the request is not
+ * carried out. So a client knows what to repeat.
  */
 export class Connection {
-  /** Over TLS, first the handshake's. */
+  /** Over TLS, the handshake's at first. */
   socket: Socket
   #stage: Stage = 'head'
-  /** To the request in progress, or to the request behind it. */
+  /** To the request in progress, or to the one behind it. */
   #answer: ServerResponse | undefined
-  /** All that is kept on the way of a request; looks find out the rest. */
+  /** Counted on the way of a request; looks find out all else. */
   #requests = 0
   /** At the last look. */
   #seenRequests = 0
   #seenMovedBytes = 0
-  /** When its last request was first seen, when one was last seen under way. */
+  /** When its last request was first seen; when one was last seen under way. */
   #askedMs: number
   #busyMs: number
-  /** Until then its client has paid for the request under way. */
+  /** Until when its client has paid for the request under way. */
   #paidMs = 0
-  /** What had come when it began to wait for a head. */
+  /** `bytesRead` when it began to wait for a head. */
   #readBytes = 0
 
   constructor(socket: Socket, nowMs: number) {
@@ -65,7 +65,7 @@ export class Connection {
     const isFree = this.#stage === 'head' || this.#stage === 'sent'
     if (!isFree && !(this.#stage === 'request' && before!.headersSent && keepsAlive(before!))) {
       if (before?.headersSent === false) endBehindAnswer(before)
-      // Later bytes stay with the client, once node:http has handled its last read.
+      // From node:http's next read on, bytes wait at the client.
       setImmediate(() => this.socket.pause())
       return
     }
@@ -80,7 +80,7 @@ export class Connection {
   }
 
   /**
-   * Drops a sent answer and its request, whose head may be long: idle connections must be small.
+   * Drops a sent answer and its request: idle connections must be small, and a head may be long.
    */
   #onSent(answer: ServerResponse): void {
     if (this.#answer !== answer || this.#stage === 'refused') return
@@ -96,7 +96,7 @@ export class Connection {
     this.#readBytes = this.socket.bytesRead
   }
 
-  /** What came is no request: it is answered by `refuse`, behind the answer under way. */
+  /** What is no request is answered by `refuse`, behind the answer under way. */
   onMalformed(status: Refused, refuse: () => void): void {
     if (this.#stage === 'refused') return
     const answer = this.#answer
@@ -116,10 +116,9 @@ export class Connection {
     }
   }
 
-  /** Finds out what its client has paid since the last look. */
+  /** Notes what its client has paid since the last look. */
   look(nowMs: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
-    // What has come, and what the system has taken of answers.
     const movedBytes = bytesRead + bytesWritten - writableLength
     const isNew = this.#requests !== this.#seenRequests
     const paidMs = this.#paidMs + (movedBytes - this.#seenMovedBytes) / BYTES_PER_PAID_MS
@@ -132,10 +131,10 @@ export class Connection {
   }
 
   /**
-   * Until when its client has paid, as the last look found; the least gives way, Infinity does not.
-   * Nothing is lost with a connection that has its answer, so it has paid until it asked for that.
-   * In its first moment a request is worth more than all that others have saved up: beside greedy
-   * readers no newcomer would get in.
+   * Until when its client has paid, as of the last look. The least gives way; Infinity never does.
+   * A connection that has its answer loses nothing: it has paid until it asked for that. A new
+   * request is worth more than all that others have paid ahead: otherwise no newcomer would get in
+   * beside greedy readers.
    */
   paidUntilMs(nowMs: number): number {
     if (this.#stage !== 'request') return this.#askedMs
@@ -143,13 +142,13 @@ export class Connection {
     return this.#paidMs + (nowMs - this.#askedMs < NEW_REQUEST_MS ? PAID_AHEAD_MS : 0)
   }
 
-  /** As the last look found. */
+  /** As of the last look. */
   silentMs(nowMs: number): number {
     return nowMs - this.#busyMs
   }
 
   /**
-   * Whether the service owes the next step, and not the client. An answer without a socket waits
+   * Whether the next step is the service's, not the client's. An answer without a socket waits
    * until the one before was taken.
    */
   #isAtWork(): boolean {
@@ -165,7 +164,6 @@ export function endBehindAnswer(response: ServerResponse): void {
   endConnection(response.req.socket)
 }
 
-/** The answer under way is the last one. */
 function endBehind(answer: ServerResponse): void {
   if (!answer.headersSent) return endBehindAnswer(answer)
   const { socket } = answer.req
@@ -178,7 +176,6 @@ function onceSent(answer: ServerResponse, act: () => void): void {
   else answer.once('finish', act)
 }
 
-/** Answers what is no request, and ends its connection. */
 export function refuseConnection(
   socket: Socket,
   status: Refused,
@@ -194,18 +191,15 @@ export function refuseConnection(
   socket.destroySoon()
 }
 
-/**
- * Ends a connection behind the answer under way (RFC 9112 §9.6): later requests are not carried
- * out.
- */
+/** Ends the connection behind the answer under way (RFC 9112 §9.6). */
 function endConnection(socket: Socket): void {
   stopParser(socket)
   replaceLastStep(socket, () => linger(socket))
 }
 
 /**
- * Ends the writing side, and discards for a while what the client still sends: a close would reset
- * the connection.
+ * Ends the writing side, and discards for a while what still comes: a close would reset the
+ * connection.
  */
 function linger(socket: Socket): void {
   if (socket.writableEnded) return
@@ -225,32 +219,32 @@ function linger(socket: Socket): void {
 }
 
 /**
- * A client may end its side behind its request. Otherwise node:http drops the answer. The option
- * `allowHalfOpen` of node:net is on in any case, and does not help.
+ * A client may end its side behind its request; without this, node:http drops the answer. The
+ * option `allowHalfOpen` of node:net does not help.
  */
 export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true })
 }
 
 /**
- * `server.close()` calls `closeIdleConnections()`, for which a connection is idle although its
- * answer is still being sent. `close()` of node:net would leave a timer of node:http behind.
+ * `server.close()` calls this, and node:http takes a connection for idle while its answer is still
+ * being sent. `close()` of node:net would leave a timer of node:http behind.
  */
 export function sparesSendingConnections(server: Server): void {
   server.closeIdleConnections = () => {}
 }
 
 /**
- * Whether another request may follow this answer: the version and `Connection` of the request
- * decide. To read them here would be a second reading, which may differ from node:http's own.
+ * Whether another request may follow. Version and `Connection` decide; to read them here could
+ * differ from how node:http reads them.
  */
 export function keepsAlive(response: ServerResponse): boolean {
   return response.shouldKeepAlive
 }
 
 /**
- * The documented way, the field `Connection: close`, needs the answer's fields, which may not be
- * known yet.
+ * The documented way, the field `Connection: close`, needs the answer's fields, which are not known
+ * yet.
  */
 export function endsConnection(response: ServerResponse): void {
   response.shouldKeepAlive = false
@@ -258,8 +252,8 @@ export function endsConnection(response: ServerResponse): void {
 
 /**
  * The parser gives each head to `onIncoming`, and stops if that returns 2, as behind an upgrade.
- * `pause()` of the socket lets the parser finish what was read: 64 KiB are 3,600 requests, which
- * take 5 MB until the first is answered.
+ * `pause()` of the socket would let it finish what was read: 64 KiB are 3,600 requests, which take
+ * 5 MB.
  */
 export function stopParser(socket: Socket): void {
   const { parser } = socket as Socket & { parser?: { onIncoming: typeof skip } | null }
@@ -272,27 +266,26 @@ function skip(request: { upgrade?: boolean }): number {
 }
 
 /**
- * Behind its last answer, node:http calls the socket's `destroySoon()`. That resets a connection
- * with unread bytes, and the reset overtakes the answer. node:http acts on `Connection: close` by
- * itself, and has no option for it.
+ * Behind the last answer, node:http calls the socket's `destroySoon()`, which resets a connection
+ * with unread bytes. The reset overtakes the answer. node:http has no option for it.
  */
 export function replaceLastStep(socket: Socket, lastStep: () => void): void {
   socket.destroySoon = lastStep
 }
 
 /**
- * It can drop a body before its stream, to which node:http gives each chunk by `push()`: 64 KiB may
- * be 10,000 chunks. If the stream flows without listeners, each of them costs as much as with one.
- * Its properties are declared and not made: to make three costs a request as much as its routing.
+ * It can drop a body before its stream: node:http calls `push()` for each chunk, 64 KiB may be
+ * 10,000 chunks, and a stream costs as much for each without listeners. Its properties are declared
+ * only: to make three costs as much as a request's routing.
  */
 export class ListenerRequest extends IncomingMessage {
   declare isDiscarded: boolean | undefined
   /**
-   * Whether `100 Continue` was sent: a client that expects it and gets none loses its connection by
-   * node:http.
+   * Whether `100 Continue` was sent. node:http ends the connection of a client that expects it and
+   * gets none.
    */
   declare isContinued: boolean | undefined
-  /** Told if the body breaks off while it is read: with the status that answers it, or `gone`. */
+  /** Called if the body breaks off while it is read: with the status that answers it, or `gone`. */
   declare onBroken: ((why: Refused | 'gone') => void) | undefined
 
   override push(piece: Buffer | null): boolean {

@@ -1,6 +1,6 @@
 /**
- * What refuses or answers a request before it is counted: HTTPS, host and origin, preflights. They
- * throw replies.
+ * What refuses or answers a request before it is counted: HTTPS, host and origin, preflights. Each
+ * throws its reply.
  */
 import { isFromOtherSite, isHostAllowed, isTrusted, type AddressSet, type Peer } from './client.ts'
 import type { Head } from './head.ts'
@@ -11,9 +11,9 @@ import type { Match } from './router.ts'
 /** An undefined option skips its step. */
 export interface GuardOptions {
   readonly trustedProxies?: AddressSet | undefined
-  /** Refuses requests without HTTPS to this program or a trusted proxy. */
+  /** Whether requests must come by HTTPS, to this program or a trusted proxy. */
   readonly asksForHttps?: boolean
-  /** Open configuration: names allowed in `Host`. */
+  /** Names allowed in `Host`, in the open configuration. */
   readonly guardedHosts?: ReadonlySet<string> | undefined
   /** Origins whose pages may read answers under `/api`. */
   readonly corsOrigins?: ReadonlySet<string> | undefined
@@ -56,7 +56,7 @@ export function assertHttps(
 }
 
 /**
- * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS
+ * Refuses pages of other sites in the open configuration. A page cannot choose its `Host` (DNS
  * rebinding), nor hide its `Origin` or, on a GET, its site (cross-site requests).
  */
 export function assertOwnPage(options: GuardOptions, context: Guarded, head: Head): void {
@@ -72,7 +72,7 @@ export function assertOwnPage(options: GuardOptions, context: Guarded, head: Hea
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 
-/** The origins whose pages may read the answer; undefined: none. */
+/** The origins whose pages may read the answer. Undefined: none. */
 export function sharedWith(
   { corsOrigins }: GuardOptions,
   { isUnderApi, match }: Guarded

@@ -31,12 +31,12 @@ const HEAD_FIELDS = [
 ] as const
 type Field = (typeof HEAD_FIELDS)[number]
 
-/** `name` in lower case. */
+/** `name`: in lower case. */
 export function isReadField(name: string): boolean {
   return KNOWN.has(name)
 }
 
-/** Lists may repeat (RFC 9110 §5.3). They are joined, the nearest proxy last. */
+/** Fields that may repeat (RFC 9110 §5.3): they are joined, the nearest proxy's last. */
 const LISTS: ReadonlySet<string> = new Set<Field>([
   'x-forwarded-for',
   'accept-encoding',
@@ -98,7 +98,7 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
   return head
 }
 
-/** RFC 6750 §2.1, the scheme in any case. */
+/** RFC 6750 §2.1; the scheme in any case. */
 export function tokenIn({ authorization }: Head): string | undefined {
   return authorization === undefined
     ? undefined

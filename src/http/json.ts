@@ -1,7 +1,7 @@
 /**
  * A strict JSON parser over bytes (RFC 8259). It refuses invalid UTF-8 (§8.1), repeated keys (§4:
- * two readers may see two requests), too many keys, and deep nesting (§9). Objects are maps:
- * `__proto__` is a plain key, and the key 999 takes no room for others.
+ * two readers may see two requests), too many keys, and deep nesting (§9). An object becomes a map,
+ * in which `__proto__` is a plain key, and the key 999 takes no room for others.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { MAX_JSON_KEYS, MAX_NESTED_VALUES } from '../limits.ts'
@@ -15,13 +15,15 @@ interface JsonFault {
   readonly ok: false
   /** Completes "The body …". */
   readonly fault: string
-  /** From 0. A body that is not UTF-8 has none: to find it costs more than to parse the body. */
+  /**
+   * From 0. Undefined for a body that is not UTF-8: to find its place costs more than to parse it.
+   */
   readonly byte?: number
 }
 
 /**
- * Levels deeper than `builtDepth` come out empty: values may take many times their text's memory.
- * Never throws.
+ * Levels deeper than `builtDepth` come out empty, since values may take many times the memory of
+ * their text. Never throws.
  */
 export function parseJson(
   bytes: Buffer,
@@ -37,7 +39,6 @@ export function parseJson(
   }
 }
 
-/** Takes objects only. */
 export function parseJsonObject(
   bytes: Buffer,
   maxDepth: number,
@@ -62,7 +63,7 @@ const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d]
 const ESCAPED: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'))
 const NOTHING: JsonObject = new Map()
 
-/** A hostile body would make us pay for an `Error`'s stack. */
+/** No `Error`, whose stack would be a price that hostile bodies can make us pay. */
 class Fault {
   readonly at: number
   readonly text: string
@@ -78,7 +79,7 @@ class Parser {
   readonly #builtDepth: number
   #at = 0
   #depth = 0
-  /** That come out empty: each costs more than a byte of a string. */
+  /** Values that come out empty: each costs more than a byte of a string. */
   #unbuilt = 0
 
   constructor(bytes: Buffer, maxDepth: number, builtDepth: number) {
@@ -170,7 +171,7 @@ class Parser {
       const key = this.#string()
       members ??= new Map()
       if (members.has(key)) throw new Fault(start, 'has a key twice in one object')
-      // V8 hashes a key such as "999" by its number, so a client can choose colliding keys.
+      // V8 hashes a key such as "999" by its number, so a client can choose keys that collide.
       if (members.size === MAX_JSON_KEYS)
         throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
       if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
@@ -184,7 +185,7 @@ class Parser {
   #string(): string {
     const bytes = this.#bytes
     const start = ++this.#at
-    let bits = 0 // ORed: below 0x80 all bytes are ASCII
+    let bits = 0 // all bytes, ORed: below 0x80 they are ASCII
     let hasEscapes = false
     for (;;) {
       const byte = bytes[this.#at]
@@ -196,7 +197,7 @@ class Parser {
       hasEscapes = true
       this.#escape()
     }
-    // Joined, a text of escapes would take 16 times its length.
+    // Joined pieces of a text of escapes would take 16 times its length.
     if (hasEscapes) return JSON.parse(bytes.toString('utf8', start - 1, this.#at)) as string
     return bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at - 1)
   }

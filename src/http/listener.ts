@@ -1,5 +1,5 @@
 /**
- * The listener: the bounds of its `node:http` server, TLS, its connections, which of them gives way
+ * The listener: its `node:http` server with bounds, TLS, its connections, which of them gives way
  * if all places are taken, and the stop.
  */
 import {
@@ -49,12 +49,12 @@ export interface ConnectionOptions {
   readonly trustedProxies?: AddressSet | undefined
   /** Names and values in turn. */
   readonly headers?: readonly string[]
-  /** Called for refusals of malformed requests. */
+  /** Called if a malformed request is refused. */
   readonly onRefusal?: ((status: number, address: string) => void) | undefined
 }
 
 export interface ListenOptions extends ConnectionOptions {
-  /** Read again while the listener is open. */
+  /** Called again while the listener is open. */
   readonly certificate?: (() => Certificate) | undefined
   readonly log?: { info(line: string): void; warn(line: string): void }
 }
@@ -76,7 +76,7 @@ export async function listen(
     connections.onSecured(socket)
   })
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
-    // the pipeline checks expectations
+    // the pipeline judges expectations
     server.on(event, (request: IncomingMessage, response: ServerResponse) =>
       connections.onRequest(request, response)
     )
@@ -95,7 +95,8 @@ export async function listen(
     close: timeoutMs =>
       new Promise(resolve => {
         const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
-        // The first time a moment later: clients may have sent requests before they saw the stop.
+        // The first sweep comes a moment later: clients may have sent requests before they saw the
+        // stop.
         const sweep = setInterval(() => connections.destroyIdle(), SHUTDOWN_SWEEP_MS)
         server.close(() => {
           clearTimeout(timer)
@@ -106,7 +107,7 @@ export async function listen(
   }
 }
 
-/** A look-up in a map would cost as much as a request's guards. */
+/** A property: a look-up in a map would cost as much as a request's guards. */
 const CONNECTION: unique symbol = Symbol('connection')
 type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
 
@@ -116,11 +117,11 @@ export class Connections {
   readonly #isTls: boolean
   readonly #most: number
   readonly #options: ConnectionOptions
-  /** Without a request so far, the oldest first. */
+  /** Those that have sent no request yet, the oldest first. */
   readonly #fresh = new Set<Connection>()
-  /** The others. Whoever was looked at for a newcomer goes to the end. */
+  /** Those that have. Whoever was looked at for a newcomer goes to the end. */
   readonly #asked = new Set<Connection>()
-  /** In neither crowd: they do not give way. */
+  /** They do not give way, so they are in neither of the two. */
   readonly #proxies = new Set<Connection>()
   readonly #shakingHands = new Map<string, Connection>()
 
@@ -139,7 +140,7 @@ export class Connections {
     for (const crowd of [this.#fresh, this.#asked, this.#proxies]) yield* crowd
   }
 
-  /** Closes the socket if all places are taken and nobody may give way. */
+  /** Closes the socket if all places are taken and nobody gives way. */
   onConnection(socket: KnownSocket): void {
     const peer = peerOf(socket)
     if (peer === undefined || (this.count >= this.#most && !this.#giveWay())) {
@@ -161,7 +162,6 @@ export class Connections {
       })
   }
 
-  /** The handshake of TLS has ended. */
   onSecured(socket: KnownSocket): void {
     const place = placeOf(socket)
     const connection = this.#shakingHands.get(place)
@@ -183,7 +183,7 @@ export class Connections {
     connection.onRequest(request, response, this.#handle)
   }
 
-  /** With a status, what is no request is answered. */
+  /** Undefined `status`: the connection's own error. */
   onMalformed(socket: KnownSocket, status: Refused | undefined): void {
     const { [CONNECTION]: connection } = socket
     // No answer is possible: the client is gone, or the handshake has not ended.
@@ -203,7 +203,10 @@ export class Connections {
     if (this.#fresh.delete(connection)) this.#asked.add(connection)
   }
 
-  /** So that no look is about a long time. A few bytes now and then do not keep a connection. */
+  /**
+   * At intervals, so that no look covers a long time. A few bytes now and then do not keep a
+   * connection.
+   */
   lookAtAll(): void {
     const nowMs = performance.now()
     for (const connection of this.#all()) {
@@ -223,9 +226,9 @@ export class Connections {
   }
 
   /**
-   * The larger crowd gives one, so neither displaces the other below half of the places: clients
-   * that are far away stay long enough to ask, and those that have asked are not all displaced by
-   * newcomers. False if nobody may give way.
+   * The larger of `#fresh` and `#asked` gives one, so neither can push the other below half of the
+   * places: far clients stay long enough to ask, and newcomers cannot displace all that have asked.
+   * False if nobody gives way.
    */
   #giveWay(): boolean {
     const [oldest] = this.#fresh
@@ -234,16 +237,13 @@ export class Connections {
     if (gives === undefined) return false
     this.#forget(gives)
     const { socket } = gives
-    // The system forgets at once what its client has not taken.
+    // The system forgets at once what the client has not taken.
     if (socket.writableLength > 0 && !this.#isTls) socket.resetAndDestroy()
     else socket.destroy()
     return true
   }
 
-  /**
-   * The one whose client has paid least, of the next so many: as a clock's hand, the look goes on
-   * where the last one stopped.
-   */
+  /** Whose client has paid least, of the next `MAX_LOOKS`; the next search goes on behind them. */
   #poorest(nowMs: number): Connection | undefined {
     let poorest: Connection | undefined
     let leastMs = Infinity
@@ -274,17 +274,17 @@ const SERVER_OPTIONS: ServerOptions<typeof ListenerRequest> & { requireHostHeade
   IncomingMessage: ListenerRequest,
   maxHeaderSize: MAX_HEADER_BYTES,
   connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-  // node:http would answer a missing Host without a body; the pipeline refuses it.
+  // node:http would answer a missing Host without a body.
   requireHostHeader: false
 }
 
 function withBounds(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
-  // Both would set timers for each request, a tenth of a get's cost; `lookAtAll` replaces them.
+  // Both would set timers for each request, a tenth of a get's cost. `lookAtAll` does their work.
   server.keepAliveTimeout = 0
   server.timeout = 0
-  // `readHead` refuses fewer: node:http drops the last ones silently, which are the proxy's.
+  // node:http drops further fields silently, the proxy's first; `readHead` refuses fewer.
   server.maxHeadersCount = KEPT_HEADER_FIELDS
   allowHalfOpen(server)
   sparesSendingConnections(server) // `destroyIdle` closes those that are idle
@@ -293,7 +293,7 @@ function withBounds(server: Server): Server {
 
 /** The process needs descriptors for its files too. */
 function mostConnections(): number {
-  // The types of Node 20 lack this; other runtimes may lack the report.
+  // The types of Node 20 lack this, and other runtimes may lack the report.
   const report = process.report?.getReport?.() as
     { userLimits?: { open_files?: { soft: unknown } } } | undefined
   const descriptors = Number(report?.userLimits?.open_files?.soft) || Infinity

@@ -28,7 +28,7 @@ import { respond } from './sending.ts'
 export interface PipelineOptions extends GuardOptions {
   readonly router: Router
   readonly rateLimit?: RateLimit | undefined
-  /** Counts requests with a token by its user. */
+  /** Whether requests with a token are counted by its user. */
   readonly limitsByUser?: boolean
   /** Undefined in the open configuration. */
   readonly authenticate?: ((token: string, client: string) => Session | undefined) | undefined
@@ -42,20 +42,21 @@ export interface PipelineOptions extends GuardOptions {
   readonly warn: (line: string) => void
 }
 
-/** Of answers with passwords (`tells`): nobody is sent one before it is recorded who is told it. */
+/** Sees to it that nobody is sent a password before it is recorded (`Reply.tells`). */
 export interface Recorder {
-  /** Whether it may be sent: it tells nothing new. */
+  /** Whether the reply tells nothing new. */
   isRecorded(call: Call<unknown>, reply: Reply): boolean
   /** The answer, made again in the turn in which it is recorded. */
   recorded(call: Call<unknown>, reply: Reply): Promise<Reply>
 }
 
-/** `target` is below an embedder's prefix. */
+/** `target`: below an embedder's prefix. */
 export interface Pipeline {
   (request: IncomingMessage, response: ServerResponse, target?: string): void
   readonly isStopping: () => boolean
   /**
-   * Each further answer ends its connection. Resolves once none is under way, or after `timeoutMs`.
+   * From now on, each answer ends its connection. Resolves once no request is under way, or after
+   * `timeoutMs`.
    */
   stop(timeoutMs: number): Promise<void>
 }
@@ -80,10 +81,10 @@ interface PipelineState {
 }
 
 /**
- * Each step throws the reply that refuses the request; no body is read before that is needed.
+ * Each step throws the reply that refuses the request. No body is read before that is needed.
  * Without a wait, the answer is sent before the next request is looked at. Invariant: behind a wait
- * the token is looked up again, since it may have been revoked, narrowed, or issued meanwhile. Only
- * behind a change it is not: changes are judged in their turn. Never rejects.
+ * the token is looked up again, since it may have been revoked, narrowed, or issued. Not behind a
+ * change, which was judged in its turn. Never rejects.
  */
 async function carryOut(
   options: PipelineOptions,
@@ -97,7 +98,7 @@ async function carryOut(
       count(options, context)
       throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
     }
-    // none is supported; some Nodes read on behind the offer
+    // no upgrade is supported, and some Nodes would read on
     if (head.upgrade !== undefined) endBehindAnswer(response)
     assertHttps(options, context, head, state.warnOfProxy)
     assertOwnPage(options, context, head)
@@ -127,11 +128,11 @@ async function carryOut(
     if (reply !== handled && route.method === 'GET' && route.isPublic !== true) {
       context.session = sessionOf(options, context, head)
       assertMay(options, context, route)
-      // It was made for a token that saw something else.
+      // The answer was made for a token that saw something else.
       if (context.session?.token !== call.session?.token) throw replies.BUSY
     }
 
-    // Changes record what they tell by themselves. A HEAD tells nothing.
+    // A change records by itself what it tells. A HEAD tells nothing.
     const { recorder } = options
     const tells = reply.tells !== undefined && head.method === 'GET' && recorder !== undefined
     if (tells && !recorder.isRecorded(call, reply))
@@ -198,7 +199,6 @@ function contextOf(
   }
 }
 
-/** Throws the reply that refuses. */
 function throwUnrecorded(error: unknown): never {
   throw error instanceof Failure ? (failureReply(error, undefined) ?? replies.UNRECORDED) : error
 }
@@ -212,7 +212,7 @@ function refusalOf(options: PipelineOptions, context: RequestContext, thrown: un
   return statusReply(500, ['X-Request-Id', context.id])
 }
 
-/** Never throws; middleware may. */
+/** Never throws, though middleware may. */
 function answer(
   options: PipelineOptions,
   context: RequestContext,
@@ -241,7 +241,7 @@ function answer(
   for (const one of options.observers ?? []) one.requestEnded?.(ended)
 }
 
-/** Gives the logged status. */
+/** Gives the status for the log. */
 function send(
   options: PipelineOptions,
   context: RequestContext,
@@ -286,8 +286,7 @@ function commonHeaders(
   if (isByProxy && isHttps(options, context, context.head!)) fields.push(...HSTS)
   const left = context.verdict ?? limitOf(options, context)?.peek(addressKey(context))
   if (left !== undefined) {
-    // A request that was not counted is not refused. If a stricter limit refused it, nothing is
-    // left either.
+    // A request that was not counted is not refused, though nothing may be left.
     const shown = context.verdict ?? { ...left, allowed: true }
     fields.push(
       ...limitHeaders(status === replies.TOO_MANY.status ? { ...shown, remaining: 0 } : shown)
@@ -306,7 +305,7 @@ function describe(error: unknown): string {
     : String((error instanceof Error && error.stack) || error)
 }
 
-/** An invalid token matters only if the route needs one. */
+/** An invalid token matters only to a route that needs one. */
 function sessionOf(
   { authenticate }: PipelineOptions,
   context: RequestContext,
@@ -351,7 +350,7 @@ function matchedRoute({ match }: RequestContext, { expect, path, method }: Head)
 }
 
 /**
- * What others wrote decides about tokens and ids. A change that asks for neither is decided in its
+ * What others wrote decides about tokens and ids. A change that needs neither is decided in its
  * turn alone.
  */
 function needsOthers(
@@ -361,10 +360,7 @@ function needsOthers(
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }
 
-/**
- * With stale reads, a token that is unknown here is still asked for: another instance may have
- * issued it.
- */
+/** Even with stale reads, an unknown token is asked for: another instance may have issued it. */
 async function catchUp(
   readOthers: NonNullable<PipelineOptions['catchUp']>,
   { authenticate }: PipelineOptions,

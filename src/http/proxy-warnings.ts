@@ -1,5 +1,5 @@
 /**
- * Tells the operator why requests by a proxy are refused for want of HTTPS: a page shows only the
+ * Tells the operator why a proxy's requests are refused for want of HTTPS: a browser shows only the
  * refusal.
  */
 import { MAX_WARNED_PROXIES } from '../limits.ts'
@@ -11,10 +11,7 @@ export interface RefusedProxy {
   readonly said: string | undefined
 }
 
-/**
- * Warns once for each address since the start. Beyond so many addresses it is silent, since clients
- * may have many.
- */
+/** Names each address once, and no more than `MAX_WARNED_PROXIES` of them. */
 export function proxyWarnings(warn: (line: string) => void): (refused: RefusedProxy) => void {
   const warned = new Set<string>()
   return refused => {

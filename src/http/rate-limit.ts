@@ -1,7 +1,4 @@
-/**
- * The rate limit: a sliding window in one-second buckets (contract §8). Refused requests do not
- * count.
- */
+/** A sliding window in one-second buckets (contract §8). Refused requests do not count. */
 import { MAX_RATE_LIMIT_CLIENTS, RATE_LIMIT_WINDOW_SECONDS } from '../limits.ts'
 import { RecentMap } from '../store/recent-map.ts'
 
@@ -16,7 +13,7 @@ export interface Verdict {
   readonly retryAfterSeconds: number
 }
 
-/** The requests of one client in the window that ends with `second`. */
+/** In the window that ends with `second`. */
 interface Counts {
   /** Second s is in bucket s % WINDOW_SECONDS. */
   readonly buckets: Uint32Array
@@ -24,7 +21,7 @@ interface Counts {
   second: number
 }
 
-/** Decides which requests pass (contract §8.1). */
+/** Which requests pass (contract §8.1). */
 export class RateLimit {
   readonly #limit: number
   readonly #nowMs: () => number
@@ -57,7 +54,6 @@ export class RateLimit {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** As `take`, without counting. */
   peek(key: string): Verdict {
     return this.#verdict(this.#clients.peek(key), this.#nowMs())
   }
@@ -78,7 +74,6 @@ export class RateLimit {
   }
 }
 
-/** Drops what has left the window. */
 function slideTo(counts: Counts, second: number): void {
   const first = Math.max(counts.second + 1, second - WINDOW_SECONDS + 1)
   for (let s = first; s <= second; s++) {
@@ -88,7 +83,7 @@ function slideTo(counts: Counts, second: number): void {
   counts.second = second
 }
 
-/** Of the counted requests; there must be one. */
+/** The second of the oldest counted request; there must be one. */
 function oldestSecond({ buckets, second }: Counts): number {
   let oldest = Math.max(0, second - WINDOW_SECONDS + 1)
   while (buckets[oldest % WINDOW_SECONDS] === 0) oldest++
@@ -96,8 +91,8 @@ function oldestSecond({ buckets, second }: Counts): number {
 }
 
 /**
- * Counts a request in both limits, or in neither if either is used up. The verdict shows the
- * general limit, if any.
+ * Counts a request in both limits, or in neither if one of them refuses it. The verdict is the
+ * general limit's, if there is one.
  */
 export function takeBoth(
   general: RateLimit | undefined,
@@ -116,7 +111,7 @@ export function takeBoth(
   return verdict ?? ofOwn
 }
 
-/** The header fields of a verdict (contract §8.3). */
+/** Contract §8.3. */
 export function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {
   const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]
   if (!allowed) headers.push('Retry-After', String(retryAfterSeconds))

@@ -1,23 +1,22 @@
-/** Replies, ready to send, and the replies that belong to no route. */
 import type { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS, HSTS_MAX_AGE_SECONDS } from '../limits.ts'
 import type { Tells } from '../entries/entry.ts'
 
-/** `headers` holds names and values in turn. */
+/** `headers`: names and values in turn. */
 export interface Reply {
   readonly status: number
   readonly body?: Body
   readonly headers?: readonly string[]
-  /** By default JSON that is never stored. */
+  /** By default JSON that must not be stored. */
   readonly kind?: Kind
   readonly isLast?: boolean
-  /** The passwords in the body. Sent only once it is recorded who is told them. */
+  /** The passwords in the body. It is sent once it is recorded who is told them. */
   readonly tells?: Tells | undefined
   /**
-   * Makes the answer again, when that is recorded; without it, the handler does, which must not
-   * wait.
+   * Makes the answer again in the turn in which it is recorded. Without it, the handler does, and
+   * must not wait.
    */
   readonly again?: () => Reply
   /** For the access log: the user, the token's hash, the entry. */
@@ -28,7 +27,7 @@ export interface Reply {
   }
 }
 
-/** Readers of one Buffer share it. */
+/** Readers of a list share a Buffer. */
 export type Body = string | Buffer
 
 export interface Kind {
@@ -75,7 +74,7 @@ export function statusReply(
   return messageReply(status, HTTP_TEXTS[status], headers)
 }
 
-/** Nothing was done; the client may retry. */
+/** Nothing was done, and the client may retry. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 export const BAD_REQUEST: Reply = statusReply(400)
 export const TOO_MANY_FIELDS: Reply = statusReply(431)
@@ -115,7 +114,7 @@ export const UNSUPPORTED: Reply = messageReply(
 )
 /** The rate limit's refusal (contract §8.2). */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
-/** Whoever knows a password already is still answered. */
+/** For who does not know the password yet. */
 export const UNRECORDED: Reply = messageReply(500, 'Error recording who is given a password')
 /** RFC 9110 §13.1.1. */
 export const PRECONDITION_FAILED: Reply = statusReply(412)
@@ -124,7 +123,7 @@ export const READ_BEFORE: Reply = messageReply(
   'Middleware has read the body before it came here: pass it on unread, or parsed as JSON ' +
     'in request.body.'
 )
-/** Only for the log, by nginx's number. */
+/** For the log alone, by nginx's number. */
 export const CLIENT_GONE: Reply = { status: 499 }
 /** The Fetch standard's "CORS preflight". */
 export const PREFLIGHT: Reply = {
@@ -151,7 +150,7 @@ export function otherMethod(method: string, allow: readonly string[]): Reply {
 
 export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** Nothing was done; the client may retry. */
+/** Nothing was done, and the client may retry. */
 const BUSY_FAILURES: readonly FailureCode[] = [
   'queue-full',
   'journal-busy',
@@ -161,7 +160,7 @@ const BUSY_FAILURES: readonly FailureCode[] = [
   'reads-recorded'
 ]
 
-/** Undefined if unexpected, or not for clients. */
+/** Undefined for an unexpected failure, and for one that is not for clients. */
 export function failureReply(error: unknown, storingFailed: string | undefined): Reply | undefined {
   if (!(error instanceof Failure)) return undefined
   if (error.code === 'input-invalid' && error.errors !== undefined)
@@ -174,7 +173,10 @@ export function failureReply(error: unknown, storingFailed: string | undefined):
   return error.code === 'journal-unreachable' ? BUSY : undefined
 }
 
-/** Lets pages of allowed origins read an answer (contract §5.8); caches need `Vary` in any case. */
+/**
+ * Fields by which pages of allowed origins may read an answer (contract §5.8). Caches need `Vary`
+ * in any case.
+ */
 export function corsFields(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
   if (origin === undefined || !allowed.has(origin)) return ['Vary', 'Origin']
   return [
@@ -190,8 +192,8 @@ export function corsFields(origin: string | undefined, allowed: ReadonlySet<stri
 }
 
 /**
- * Names and values in turn; `bytes` has the body, undefined if that must not be said. A 204 has no
- * length (RFC 9110 §8.6).
+ * Names and values in turn. `bytes`: of the body; undefined: its length must not be told. A 204 has
+ * no length (RFC 9110 §8.6).
  */
 export function headerFields(
   { body, headers = [], kind = JSON_KIND }: Reply,

@@ -1,4 +1,3 @@
-/** Routes, and the router that finds them. */
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../errors.ts'
 import { idIn } from '../entries/entry.ts'
@@ -11,14 +10,14 @@ import type { Reply } from './reply.ts'
 export interface Call<Body> {
   readonly route: Route
   readonly head: Head
-  /** 0, which no entry has, if missing or invalid. */
+  /** 0, which no entry has, if it is missing or invalid. */
   readonly id: number
-  /** The number behind the id, as `id`. */
+  /** As `id`: the number that follows it in the path. */
   readonly version: number
-  /** Validated; undefined without a shape. */
+  /** Validated. Undefined without a shape. */
   readonly body: Body
   readonly client: string
-  /** Undefined for an embedder's call without one. */
+  /** Undefined for an embedder's call. */
   readonly request?: IncomingMessage
   /** Undefined in the open configuration. */
   readonly session: Session | undefined
@@ -29,28 +28,29 @@ export interface Route<Body = unknown> {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly abilities?: NeededAbilities
-  /** A public GET must tell nothing of stored data. */
+  /** Needs no token. A public GET must tell nothing of stored data. */
   readonly isPublic?: boolean
   /** Pages of other origins may not read its answers, whatever `CORS_ORIGINS` says. */
   readonly isNeverShared?: boolean
-  /** About the token itself. */
+  /** Whether any token will do: the route is about the token itself. */
   readonly takesAnyToken?: boolean
-  /** For probes on this machine, which have no proxy. */
+  /** Not refused for want of HTTPS: for probes on this machine, which have no proxy. */
   readonly allowsHttp?: boolean
   /** Besides the general limit. */
   readonly limit?: RateLimit | undefined
   /**
-   * Whatever `RATE_LIMIT_BY` says: who has a token of the user must not use up the user's minute.
+   * Counted by address, whatever `RATE_LIMIT_BY` says: who holds a token of the user must not use
+   * up the user's requests.
    */
   readonly isCountedByAddress?: true
   /** Without a shape, the body is not read. */
   readonly shape?: Shape
   /**
-   * Answers before the body is read: an id that is unknown, or out of sight, precedes a body's
-   * faults.
+   * Answers before the body is read, so that an unknown id, or one out of sight, comes before a
+   * body's faults.
    */
   readonly before?: (id: number, session: Session | undefined) => Reply | undefined
-  /** The 500's message if the journal fails. */
+  /** The message of the 500 if the journal fails. */
   readonly storingFailed?: string
   /** May throw a reply. */
   handle(call: Call<Body>): Reply | Promise<Reply>
@@ -61,7 +61,7 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
   return route as Route
 }
 
-/** Throws `route-invalid` for a forgotten ability: the route would be open to any token. */
+/** Throws `route-invalid` if the operation's ability was forgotten: any token could call it. */
 export function withAbilities(routes: readonly Route[], abilities: NeededByOperation): Route[] {
   return routes.map(route => {
     const { operation, isPublic = false, takesAnyToken = false } = route
@@ -79,7 +79,7 @@ export interface MatchedRoute {
   readonly version: number
 }
 
-/** A route with its id, the allowed methods, or undefined for an unknown path. */
+/** Undefined for an unknown path; a list of methods if the path has others. */
 export type Match =
   | MatchedRoute
   | {

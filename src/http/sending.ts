@@ -1,6 +1,6 @@
 /**
  * Sends replies over TCP and TLS, and behind a host's middleware. Readers of a list share one
- * Buffer. A reader slower than a modem is cut; memory for slow readers is bounded.
+ * Buffer. Memory for slow readers is bounded, and a reader slower than a modem is cut.
  */
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
@@ -32,7 +32,7 @@ export function respond(
   // A HEAD is not recorded as told, so it must not tell a password's length.
   const tells = reply.tells !== undefined && response.req.method === 'HEAD'
   const fields = headerFields(reply, extra, tells ? undefined : bytes)
-  // node:http would set a timer for each request to say so.
+  // node:http would set a timer for each request if it said so itself.
   if (response.req instanceof ListenerRequest && keepsAlive(response))
     fields.push('Keep-Alive', KEEP_ALIVE)
   response.writeHead(reply.status, fields)
@@ -43,7 +43,7 @@ export function respond(
       watch({ response, long: undefined, sinceMs: performance.now(), givenBytes: bytes })
     return
   }
-  // A long text waits outside of the heap, where wide characters do not double it.
+  // Outside of the heap, where wide characters do not double a text that waits.
   const long = typeof body === 'string' ? Buffer.from(body) : body
   const answer: Unsent = { response, long, sinceMs: performance.now(), givenBytes: 0 }
   sendSlices(answer, long)
@@ -54,7 +54,7 @@ const KEEP_ALIVE = `timeout=${KEEP_ALIVE_TIMEOUT_MS / 1000}`
 
 interface Unsent {
   readonly response: ServerResponse
-  /** The same Buffer for all readers of a list; undefined for a short body. */
+  /** Undefined for a short body. */
   readonly long: Buffer | undefined
   readonly sinceMs: number
   givenBytes: number
@@ -83,7 +83,7 @@ function sendSlices(answer: Unsent, bytes: Buffer): void {
   send()
 }
 
-/** Not yet taken, the oldest first. */
+/** The oldest first. */
 const unsent = new Set<Unsent>()
 
 function watch(answer: Unsent): void {
@@ -102,8 +102,8 @@ function cutIfLate(answer: Unsent): void {
 }
 
 /**
- * Bounds memory beside the newest answer: the oldest readers are cut. Readers of one list hold it
- * once.
+ * Cuts the oldest readers until the rest fits beside the newest answer. A list counts once, however
+ * many read it.
  */
 function makeRoomBeside({ long: newest }: Unsent): void {
   if (newest === undefined) return

@@ -1,4 +1,4 @@
-/** HTTPS with a certificate that follows its files. */
+/** HTTPS with a certificate that is read again when its files change. */
 import type { Buffer } from 'node:buffer'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Server } from 'node:http'
@@ -12,7 +12,7 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-/** Authenticated encryption and forward secrecy only. */
+/** Only with authenticated encryption and forward secrecy. */
 const CIPHERS = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -31,8 +31,7 @@ const TLS = {
 } as const
 
 /**
- * Throws `certificate-invalid`. A later certificate that is invalid is reported, and the old one
- * stays.
+ * Throws `certificate-invalid`. If a later certificate is invalid, it warns, and the old one stays.
  */
 export function secureServer(
   options: ServerOptions,
@@ -61,7 +60,7 @@ export function secureServer(
       }
       fault = ''
     } catch (error) {
-      // While files are replaced, they do not match for a moment: one report is enough.
+      // While files are being replaced, they do not match for a moment: one warning is enough.
       const why = error instanceof Failure ? error.message : systemCode(error)
       if (why !== fault) log?.warn(`the certificate was not renewed, the old one stays: ${why}`)
       fault = why
@@ -89,7 +88,7 @@ function serverWith(
   }
 }
 
-/** When a certificate ends, in milliseconds since 1970. Throws if it is none. */
+/** In milliseconds since 1970. Throws if it is no certificate. */
 export function endOf(cert: Buffer): number {
   return Date.parse(new X509Certificate(cert).validTo)
 }
@@ -97,7 +96,8 @@ export function endOf(cert: Buffer): number {
 function assertFit({ cert, key }: Certificate): void {
   const certificate = parsed('TLS_CERT', () => new X509Certificate(cert))
   const privateKey = parsed('TLS_KEY', () => createPrivateKey(key))
-  // OpenSSL compares only keys of one kind, such as RSA; otherwise each handshake would fail.
+  // OpenSSL compares only keys of one kind, such as RSA. Keys of two kinds would fail at each
+  // handshake.
   if (certificate.checkPrivateKey(privateKey)) return
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
 }

@@ -44,9 +44,9 @@ import { mayBeLong } from './torn.ts'
 export interface FolderOptions extends JournalOptions {
   readonly files: Files
   readonly folder: string
-  /** Undefined if nobody else can have the folder. */
+  /** Undefined if no other process can have the folder. */
   readonly lock?: Pick<Lock, 'isHeld' | 'socket'> | undefined
-  /** Refuses a missing or empty journal: unless this is a first start, all is lost. */
+  /** Refuses a missing or empty journal: it is lost, unless this is a first start. */
   readonly mustExist?: boolean
 }
 
@@ -55,7 +55,7 @@ export interface FoundJournal {
   readonly isNew: boolean
   readonly end: End
   readonly keys: Keyring
-  /** Of its lines, the first line's key first. */
+  /** Of the lines, that of the first line first. */
   readonly usedKeys: Iterable<string>
   /** Why it takes no writes. */
   readonly fault: string | undefined
@@ -71,12 +71,12 @@ export class FileJournal implements DurableJournal {
   readonly files: Files
   readonly path: string
   readonly keyFile: string
-  /** A host's, which may stand in no file. */
+  /** Given by a host; no file may have them. */
   readonly areKeysGiven: boolean
   readonly nonce: () => Buffer
   end: End
   keys: Keyring
-  /** Which the next start needs. */
+  /** The keys that the next start needs. */
   usedKeys: ReadonlySet<string>
   readonly #options: FolderOptions
   readonly #apply: Apply
@@ -122,8 +122,8 @@ export class FileJournal implements DurableJournal {
       throw new Failure('write-failed', `a change of ${bytes.length} bytes, which is too long`)
     const error = await this.#write(bytes)
     if (error !== undefined) throw this.#undo(error)
-    // The write counts only if the next start reads this file, and no new holder of the lock has
-    // read it before.
+    // The write counts only if the next start reads this very file, and no new holder of the lock
+    // has read it before.
     const fault = this.#foreign(end.goodBytes)
     if (fault !== undefined) throw this.fail(fault)
     this.end = end
@@ -173,7 +173,7 @@ export class FileJournal implements DurableJournal {
 
   #undo(error: Error): Failure {
     const what = systemCode(error)
-    const foreign = this.#foreign() // the file's end may be another's
+    const foreign = this.#foreign() // another process may have written at the file's end
     if (foreign !== undefined) return this.fail(`a write failed (${what}), and ${foreign}`)
     try {
       withFile(this.files, this.files.openToOverwrite(this.path), file =>
@@ -193,7 +193,6 @@ export class FileJournal implements DurableJournal {
     return new Failure('write-failed', what, { cause: error })
   }
 
-  /** Takes no more changes. */
   fail(fault: string): Failure {
     if (fault !== this.#fault) this.#options.warn(`the journal takes no more writes: ${fault}`)
     this.#fault = fault
@@ -213,14 +212,14 @@ export class FileJournal implements DurableJournal {
     if (fault !== undefined) throw new Failure('key-unknown', fault)
   }
 
-  /** Ignores the key file. */
+  /** Does not look at the key file. */
   fault(): string | undefined {
     const fault = this.#fault ?? (this.#isWriting ? undefined : this.#foreign(this.end.goodBytes))
     if (fault !== undefined) this.fail(fault)
     return fault
   }
 
-  /** Why lock or file is another's. */
+  /** Why the lock or the file is another's. */
   #foreign(bytes?: number): string | undefined {
     const { lock } = this.#options
     let stat: FileStat | undefined
@@ -259,7 +258,7 @@ export class FileJournal implements DurableJournal {
     return { path: this.path, keyFile: this.keyFile, bytes: this.end.goodBytes, isNew: this.#isNew }
   }
 
-  /** Also checks lock, file and keys. */
+  /** Looks at lock, file and keys. */
   status(): Status {
     const { records, head } = this.end
     const fault = this.fault()
@@ -274,7 +273,7 @@ export class FileJournal implements DurableJournal {
     }
   }
 
-  /** The key file has them, durably; the newest seals from the next write on. */
+  /** The key file must have the keys, durably. The newest seals from the next write on. */
   sealWith(keys: Keyring): void {
     this.keys = keys
     this.usedKeys = new Set([...this.usedKeys, keys.newest.name])
@@ -287,14 +286,15 @@ export class FileJournal implements DurableJournal {
 }
 
 /**
- * Cuts a file durably to its good bytes. The part cut off is zeroed first: until the cut is
- * durable, a power cut during the next write would mix its sectors with old ones.
+ * Cuts a file durably to its good bytes. What is cut off is zeroed first: until the cut is durable,
+ * a power cut during the next write could mix its sectors with old ones.
  */
 export function cutBack(files: Files, file: Descriptor, goodBytes: number): void {
   const { size } = files.openStat(file)
   const blockEnd = Math.ceil(goodBytes / BLOCK_BYTES) * BLOCK_BYTES
-  // First the last block's rest: a tail that begins with zeros within a block is no record. If the
-  // good bytes end with a block, zeros would look like a lost block, and no old bytes share it.
+  // First the rest of the last block: a tail that begins with zeros within a block is no record. If
+  // the good bytes end with a block, zeros would look like a lost block, and no old bytes share a
+  // block with good ones.
   if (blockEnd > goodBytes) {
     for (let at = goodBytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
       writeAll(files, file, Buffer.alloc(Math.min(end, size) - at), at)
@@ -305,10 +305,9 @@ export function cutBack(files: Files, file: Descriptor, goodBytes: number): void
 }
 
 /**
- * Makes a file durable, and writes what is at `offset` and behind it again: a sync may succeed
- * though the device lacks cached bytes, if another process has seen the I/O error. If the runtime
- * refuses to sync, at least the last block is written again, which brings the file's length to the
- * device.
+ * Makes a file durable, and writes its bytes from `offset` on again: a sync may succeed though the
+ * device lacks cached bytes, if another process was told of the error. If the runtime refuses to
+ * sync, the last block is written again, which brings the file's length to the device.
  */
 export function settle(files: Files, file: Descriptor, offset: number): void {
   const isSynced = trySync(() => files.syncOpen(file))

@@ -1,4 +1,4 @@
-/** Every contact with the disk, passed in so that tests can make calls fail. */
+/** All contact with the disk, passed in so that tests can make calls fail. */
 import {
   chmodSync,
   closeSync,
@@ -40,9 +40,9 @@ export type Descriptor = number
 
 const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
 
-/** The real disk. Calls throw, or give their callback, the system's error with its `code`. */
+/** Calls throw, or give their callback, the system's error with its `code`. */
 export const disk = {
-  /** Mode 0700, with its parents. */
+  /** Mode 0700, as its parents. */
   makeFolder: (path: string): void => {
     if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 })
   },
@@ -66,7 +66,7 @@ export const disk = {
     openSync(path, O_WRONLY | O_APPEND | O_DSYNC | O_CREAT | O_EXCL, 0o600),
   /** Writes are durable. */
   openToOverwrite: (path: string): Descriptor => openSync(path, O_RDWR | O_DSYNC),
-  /** Gives the bytes written, maybe fewer, as the next two do. */
+  /** Gives how many bytes it wrote, perhaps not all; so do the next two. */
   append: (
     descriptor: Descriptor,
     bytes: Buffer,
@@ -103,7 +103,7 @@ export function isForbidden(error: unknown): boolean {
 
 export const WITHOUT_SYNC: readonly string[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
-/** False if syncing is impossible, as under Node's permission model. */
+/** False if the runtime cannot sync, as under Node's permission model. */
 export function trySync(sync: () => void): boolean {
   try {
     sync()
@@ -130,7 +130,7 @@ export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): 
   for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
 }
 
-/** Makes a file, mode 0600, durable but for its name; leaves nothing if that fails. */
+/** Mode 0600, durable except for its name. Leaves nothing if it fails. */
 export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>): void {
   const descriptor = files.createToAppend(path)
   try {
@@ -143,7 +143,7 @@ export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>)
   }
 }
 
-/** A piece is valid until the next. */
+/** A piece is valid until the next one. */
 export function* piecesOf(
   files: Files,
   descriptor: Descriptor,
@@ -159,7 +159,7 @@ export function* piecesOf(
   }
 }
 
-/** Does not wait for a pipe's writer; reading at an offset fails instead. */
+/** Does not wait for the writer of a pipe, which cannot be read at an offset. */
 function openToRead(path: string): Descriptor {
   return openSync(path, O_RDONLY | O_NONBLOCK)
 }

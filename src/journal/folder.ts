@@ -1,4 +1,4 @@
-/** The data folder: its `journal.jsonl` is opened, and made on the first start. */
+/** Opens the data folder: its `journal.jsonl`, which the first start makes. */
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
@@ -87,7 +87,7 @@ function unusable(files: Files, error: unknown, path: string): Failure {
   return new Failure('folder-unusable', `${fileFault(files, error, path)}${why}`, { cause: error })
 }
 
-/** A journal that is damaged may have been rescued before. */
+/** A damaged journal may have been rescued before. */
 function withRescued({ files, folder }: FolderOptions, error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'journal-damaged') return error
   const left = rescuedLeft(files, folder)
@@ -114,7 +114,7 @@ function openJournal(options: FolderOptions, path: string, apply: Apply): FileJo
   for (const file of keyFiles) removeLeftovers(files, files.real(file))
   keepPrivate(options, options.folder, 0o700)
   for (const file of [...keyFiles, path]) keepPrivate(options, file, 0o600)
-  // A fresh copy may be in the system's cache only.
+  // A copy of the file may be in the system's cache alone.
   for (const file of keyFiles) trySync(() => files.sync(file))
   for (const folder of new Set(
     [...keyFiles.map(file => files.real(file)), path].map(file => dirname(file))
@@ -138,10 +138,7 @@ function openJournal(options: FolderOptions, path: string, apply: Apply): FileJo
   })
 }
 
-/**
- * Leaves whole lines alone in the file, the last write durable. Gives the fault that prevents
- * writes.
- */
+/** Leaves only whole lines, with the last write durable. Gives the fault that prevents writes. */
 function settleEnd(
   options: FolderOptions,
   path: string,
@@ -150,7 +147,8 @@ function settleEnd(
 ): string | undefined {
   const { files, lock, warn } = options
   const moved = tornBytes === 0 ? undefined : copyTail(options, path, file, goodBytes, tornBytes)
-  // Nobody watched the lock during the reading: another process may have taken it, and written.
+  // Nobody watched the lock while the journal was read: another process may have taken it, and
+  // written.
   if (lock?.isHeld() === false) {
     throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
   }
@@ -162,7 +160,7 @@ function settleEnd(
     settle(files, file, lastWriteBytes)
     return undefined
   } catch (error) {
-    // Copy-on-write file systems need room for that.
+    // File systems that copy on write need room for it.
     if (!isFull(error)) throw error
     const fault = `its last write could not be made durable: ${systemCode(error)}`
     warn(`the journal takes no more writes until a restart: ${fault}`)
@@ -170,7 +168,7 @@ function settleEnd(
   }
 }
 
-/** Copies a torn tail to a file of its own. Gives what is to be said once it is cut off. */
+/** Gives what to say once the tail is cut off. */
 function copyTail(
   { files, folder, wallMs }: FolderOptions,
   path: string,
@@ -196,7 +194,7 @@ function copyTail(
 }
 
 /**
- * The second name left by a killed compaction or restore. Throws `folder-unusable` for links,
+ * The second name that a killed compaction or restore left. Throws `folder-unusable` for links,
  * devices and other second names, which other processes may use.
  */
 export function secondName(files: Files, path: string): string | undefined {
@@ -218,7 +216,7 @@ export function secondName(files: Files, path: string): string | undefined {
   return second
 }
 
-/** Compactions of earlier versions gave their archives names that begin with `journal-`. */
+/** Compactions of earlier versions named archives `journal-…`. */
 export function isArchive(name: string): boolean {
   return /^(archive|journal)-\d+-\d+\.jsonl$/.test(name)
 }
@@ -235,7 +233,7 @@ function namesIn(files: Files, path: string, fits: (name: string) => boolean): r
     .map(name => join(dirname(path), name))
 }
 
-/** Other users' folders stay as they are. */
+/** Folders of other users stay as they are. */
 export function removeLeftovers(files: Files, path: string): void {
   try {
     for (const part of namesIn(files, path, name => isPartOf(path, name))) files.remove(part)
@@ -256,8 +254,8 @@ function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number)
 }
 
 /**
- * A journal that was here may be lost: then a start does not begin another. `found`: the keys.
- * Throws `journal-missing` or `key-missing`.
+ * Throws `journal-missing` or `key-missing` if a journal that was here may be lost: a start must
+ * not begin another. `found`: the keys.
  */
 function assertMayBegin(options: FolderOptions, path: string, found: Keyring | undefined): void {
   const { files, folder, keyFile, keys: given, mustExist, mayCreate, warn } = options
@@ -267,7 +265,7 @@ function assertMayBegin(options: FolderOptions, path: string, found: Keyring | u
   if (mayCreate === true) return
   if (mustExist === true) throw missing(options, path)
   if (found === undefined || given !== undefined) return
-  // There is a key file: of a journal, unless the first start was killed or the file was made
+  // The key file is of a journal, unless the first start was killed or the file was made
   // beforehand.
   if (dirname(keyFile) !== folder) {
     const what = isEmptyFile ? 'is empty' : 'does not exist'
@@ -275,12 +273,12 @@ function assertMayBegin(options: FolderOptions, path: string, found: Keyring | u
   } else if (files.stat(firstPart(path)) === undefined) throw missing(options, path, keyFile)
 }
 
-/** Holds the first record before the key gets its name. */
+/** Has the first record before the key gets its name. */
 function firstPart(path: string): string {
   return `${path}.0.part`
 }
 
-/** Each step is durable before the next. Throws as `assertMayBegin`, and `key-unwritable`. */
+/** Each step is durable before the next one. Throws as `assertMayBegin`, and `key-unwritable`. */
 function beginJournal(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
   const { files, folder, keyFile, random, wallMs } = options
   assertMayBegin(options, path, found)
@@ -324,7 +322,6 @@ function missing({ files, folder }: FolderOptions, path: string, besideKey?: str
   return new Failure('journal-missing', `${what}; ${wayToJournal(files, folder)}`)
 }
 
-/** What to do if a folder has no journal. */
 function wayToJournal(files: Files, folder: string): string {
   const left = statesLeft(files, folder)
   if (left !== undefined)

@@ -1,6 +1,6 @@
 /**
  * A journal as the store sees it: events in order, each durable and applied before `append`
- * resolves. `JOURNAL=memory` is here.
+ * resolves. The journal in memory (`JOURNAL=memory`) is here, too.
  */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
@@ -11,7 +11,7 @@ import { FIRST_HASH } from './line.ts'
 /** `data` is any JSON value. */
 export interface Event {
   readonly type: string
-  /** Null in the open configuration, and for operator and embedders. */
+  /** Null in the open configuration, and for the operator and embedders. */
   readonly by: number | null
   readonly data: unknown
 }
@@ -28,7 +28,7 @@ export interface JournalRecord extends Event {
   readonly time: string
 }
 
-/** Records of the journal itself: it is new; it was written from another; all of that is here. */
+/** Of the journal itself: it is new; it was written from another one; all of that is here. */
 export const BEGUN = 'journal.begun'
 export const REWRITTEN = 'journal.rewritten'
 export const WHOLE = 'journal.whole'
@@ -37,18 +37,17 @@ export const WHOLE = 'journal.whole'
 export type Apply = (record: JournalRecord) => void
 
 export interface Status {
-  /** Why it takes no writes. */
   readonly fault: string | undefined
   /** Whether it may recover without a restart. */
   readonly mayHeal?: boolean
-  /** In percent; set while reading others' records. */
+  /** In percent, while records of others are being read. */
   readonly readPercent?: number | undefined
-  /** Others' records may be missing here. */
+  /** Whether records of others may be missing here. */
   readonly mayLack?: boolean
   /** Milliseconds since 1970. */
   readonly fullSince?: number | undefined
   readonly records: number
-  /** The last line's hash, which covers all lines. */
+  /** The hash of the last line, which covers all lines. */
   readonly head: string
 }
 
@@ -64,41 +63,39 @@ export interface JournalLocation {
 
 export interface JournalOptions {
   readonly keyFile: string
-  /** A host's: then the key file is neither read nor made. */
+  /** Given by a host: the key file is neither read nor made. */
   readonly keys?: Keyring | undefined
   /** Milliseconds since 1970. */
   readonly wallMs: () => number
-  /** Cryptographically random. */
   readonly random: (bytes: number) => Buffer
-  /** For the operator. */
   readonly warn: (line: string) => void
-  /** Makes a journal though a key exists, or others share it. */
+  /** Makes a journal even if a key exists, or if others share the journal. */
   readonly mayCreate?: boolean | undefined
-  /** 0 to 1; 1 at the end. */
+  /** From 0 to 1; 1 at the end. */
   readonly onProgress?: (share: number) => void
 }
 
 export interface Journal {
-  /** Limits of an append: events, bytes of JSON before the last event, bytes of an event. */
+  /** Of an append: most events, bytes of JSON before the last event, and bytes of an event. */
   readonly maxRecords: number
   readonly maxBytes: number
   readonly maxEventBytes: number
   /**
-   * 32 bytes in hexadecimal, the same for all sharers and after a rotation. Before the first record
-   * of a shared journal it may change: then there is no entry that has a tag.
+   * 32 bytes in hexadecimal, the same for all who share the journal, and after a rotation. It may
+   * change before the first record of a shared journal, when no entry has a tag yet.
    */
   readonly tagKey: string
   /**
-   * Makes the events of `decide` durable and applies them. If others wrote first, applies their
-   * records and calls `decide` again; its earlier events are never recorded. Call it only when no
-   * other call is under way. Rejects with `write-failed` or `journal-refused` for this batch alone,
-   * or a failure that the next batch would meet.
+   * Makes the events of `decide` durable, and applies them. If records of others came first,
+   * applies those and calls `decide` again: the earlier events are never recorded. Call it when no
+   * other call is under way. Rejects with `write-failed` or `journal-refused`, which concern this
+   * batch alone, or with a failure that the next batch would meet, too.
    */
   append(decide: () => readonly EncodedEvent[]): Promise<void>
   /**
-   * For a shared journal: resolves once all records acknowledged before are applied; at once if
-   * stale reads are allowed, unless `mustBeNewest`. Rejects with `journal-unreachable` or
-   * `journal-failed`.
+   * Resolves once all records that were acknowledged before are applied. If stale reads are
+   * allowed, resolves at once, unless `mustBeNewest`. Rejects with `journal-unreachable` or
+   * `journal-failed`. Only a shared journal has it.
    */
   readonly catchUp?: (mustBeNewest?: boolean) => Promise<void>
   status(): Status
@@ -107,7 +104,6 @@ export interface Journal {
 }
 
 export interface DurableJournal extends Journal {
-  /** Of a journal in a file. */
   readonly keys?: Keyring
   location(): JournalLocation
   /** For a shared journal: makes a key, or has all seal with it. */
@@ -124,7 +120,7 @@ export interface End {
 
 const TAG_KEY_BYTES = 32
 
-/** Without lines its head never moves. */
+/** Its head never moves, since it has no lines. */
 export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
   let records = 0
   return {

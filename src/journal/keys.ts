@@ -13,7 +13,6 @@ export interface Key {
   readonly secret: KeyObject
 }
 
-/** The keys of a journal. */
 export interface Keyring {
   readonly newest: Key
   readonly names: readonly string[]
@@ -22,10 +21,9 @@ export interface Keyring {
 
 export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 
-/** The length of a key. */
 export const KEY_BYTES = 32
 
-/** Of at least one key, the newest last. */
+/** At least one, the newest last. */
 export function keyring(secrets: readonly Uint8Array[]): Keyring {
   const all = secrets.map(key => ({
     name: hash('sha256', key, 'hex').slice(0, 8),
@@ -37,7 +35,7 @@ export function keyring(secrets: readonly Uint8Array[]): Keyring {
   return { newest, names: all.map(({ name }) => name), find: name => byName.get(name) }
 }
 
-/** Of the key that sealed the first record, so it survives rotations. In hexadecimal. */
+/** In hexadecimal. It is derived from the key of the first record, so it survives rotations. */
 export function tagKeyOf({ secret }: Key): string {
   return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', KEY_BYTES)).toString('hex')
 }
@@ -72,8 +70,8 @@ export function keyMissing(path: string, keyFile: string): Failure {
 }
 
 /**
- * Gives a look at the file: why the next start would lack a key. Keys that sealed no line may leave
- * the file.
+ * Gives a function that looks at the file, and says why the next start would lack a key. Keys that
+ * sealed no line may leave the file.
  */
 export function watchKeys(
   files: Files,
@@ -87,7 +85,7 @@ export function watchKeys(
       ? undefined
       : `${path} no longer holds ${what}; put back the file that does`
   }
-  /** Undefined: the next look reads, whatever is there. */
+  /** Undefined: the next look reads the file in any case. */
   let lastRead: { readonly stat: FileStat; readonly fault: string | undefined } | undefined
   return () => {
     try {

@@ -19,12 +19,14 @@ export const FIRST_HASH: string = '0'.repeat(64)
 
 export const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Bits of the nonce's first byte, of which the others are random: a write's first line. */
+/**
+ * Bits of the nonce's first byte; all its other bits are random. This one: a write's first line.
+ */
 const STARTS_WRITE = 0x80
-/** A line with more than `MAX_COMMIT_BYTES` of data. */
+/** This one: a line with more than `MAX_COMMIT_BYTES` of data. */
 const IS_LONG = 0x40
 
-// Named groups cost more than the match.
+// Named groups would cost more than the match.
 const HEAD = new RegExp(
   '^(\\{"seq":([1-9][0-9]{0,15})' +
     ',"time":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
@@ -43,19 +45,19 @@ export interface Line {
   /** Nonce, ciphertext and tag. */
   readonly sealed: Buffer
   readonly hash: string
-  /** Ends the seal's additional data. */
+  /** The end of the seal's additional data. */
   readonly sealedHead: string
   readonly text: string
 }
 
-/** Undefined if too long, or not exactly of the form. */
+/** Undefined if it is too long, or not exactly of the form. */
 export function parseLine(text: string): Line | undefined {
   if (text.length > MAX_LINE_BYTES) return undefined
   const head = HEAD.exec(text)
   if (head === null || !TAIL.test(text.slice(-TAIL_BYTES))) return undefined
   const base64 = text.slice(head[0].length, -TAIL_BYTES)
   const sealed = Buffer.from(base64, 'base64')
-  // The decoder takes other spellings, too.
+  // The decoder would take other spellings, too.
   if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64)
     return undefined
   const [, sealedHead = '', seq, time = '', type = '', by, key = ''] = head
@@ -74,7 +76,9 @@ export function parseLine(text: string): Line | undefined {
 
 const LINE_FEED = 0x0a
 
-/** Where the lines are that are ended, from `start` to before `end`, without their line feeds. */
+/**
+ * The places of the lines that have an end, from `start` to before `end`, without their line feeds.
+ */
 export function* endedLines(
   text: string | Buffer
 ): Generator<{ readonly start: number; readonly end: number }, void, void> {
@@ -88,7 +92,7 @@ export function startsWrite({ sealed }: Pick<Line, 'sealed'>): boolean {
   return (sealed[0]! & STARTS_WRITE) !== 0
 }
 
-/** Versions before 1.1 left it to chance. */
+/** In lines of versions before 1.1, the bit is random. */
 export function isLong({ sealed }: Pick<Line, 'sealed'>): boolean {
   return (sealed[0]! & IS_LONG) !== 0
 }
@@ -102,7 +106,7 @@ export function isChained(line: Line, previousHash: string): boolean {
   return line.hash === hashOf(line, previousHash)
 }
 
-/** Damage never makes a hash follow by chance: a newer version wrote it. */
+/** Whether a newer version wrote it: damage never makes a hash follow. */
 export function isOfNewerForm(text: string, previousHash: string): boolean {
   const [, head, ownHash] = /^(\{"seq":[^]*),"hash":"([0-9a-f]{64})"\}$/.exec(text) ?? []
   return head !== undefined && ownHash === chainHash(previousHash, head)
@@ -145,7 +149,7 @@ export function sealLine(
   return [`${hashedHead},"hash":"${ownHash}"}`, ownHash]
 }
 
-/** `seq` and `head`: of the record before. Lines come without their ends. */
+/** `seq` and `head`: of the record before. Lines come without line feeds. */
 export function sealBatch(
   events: readonly EncodedEvent[],
   seq: number,
@@ -173,7 +177,7 @@ export function sealBatch(
   return { records, lines, head }
 }
 
-/** Many at once: a call for randomness costs as much as sealing a record. */
+/** Takes many at once: a call for randomness costs as much as to seal a record. */
 export function nonces(random: (bytes: number) => Buffer): () => Buffer {
   let pool = random(0)
   return () => {
@@ -184,7 +188,7 @@ export function nonces(random: (bytes: number) => Buffer): () => Buffer {
   }
 }
 
-/** Throws if the key is wrong or the line was changed. */
+/** Throws if the key is wrong, or the line was changed. */
 export function openLine({ sealed, sealedHead }: Line, previousHash: string, key: Key): unknown {
   try {
     const end = sealed.length - TAG_BYTES

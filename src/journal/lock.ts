@@ -3,10 +3,10 @@
  *
  * A process makes its socket, then probes all others. If one answers, it withdraws; else the others
  * are dead, and are removed. Of two that start at once, the later probe finds the other: both may
- * withdraw, then retry after different times, but never both win. A socket gets its name only once
- * it listens: without an answer it is dead, not slow.
+ * withdraw, and retry after different times, but never do both win. A socket gets its name once it
+ * listens, so one that does not answer is dead, not slow.
  *
- * Deleting the socket releases the lock, so it is checked before and after each write.
+ * Who deletes the socket releases the lock, so it is looked at before and after each write.
  */
 import { Buffer } from 'node:buffer'
 import { randomInt } from 'node:crypto'
@@ -20,7 +20,7 @@ export interface Lock {
   /** Answers 503 until something else listens to `request`. */
   readonly server: Server
   readonly socket: string
-  /** If so, nobody else can have the folder. */
+  /** While it is held, no other process can have the folder. */
   isHeld(): boolean
   /** Also cuts its connections. */
   release(): Promise<void>
@@ -29,7 +29,7 @@ export interface Lock {
 const HELD = /^held-(\d+)-[0-9a-f]+\.sock$/
 const TRIES = 3
 const MAX_PAUSE_MS = 200
-/** The kernel's limit (sun_path, less the final zero). */
+/** The kernel's limit: `sun_path` without the final zero. */
 const MAX_SOCKET_PATH_BYTES = 103
 
 /** Their processes may be dead. */
@@ -52,7 +52,10 @@ export function probe(path: string): Promise<boolean> {
   })
 }
 
-/** Throws `folder-unusable` if the path from the working folder is too long, too. */
+/**
+ * The path itself, or the one from the working folder. Throws `folder-unusable` if both are too
+ * long.
+ */
 export function shortestPath(path: string): string {
   const isShort = Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES
   const found = isShort ? path : relative(process.cwd(), path)
@@ -64,8 +67,8 @@ export function shortestPath(path: string): string {
 }
 
 /**
- * Makes the folder, mode 0700. Rejects with `folder-held`, naming the process, or
- * `folder-unusable`. `random`: below its argument.
+ * Makes the folder, mode 0700. Rejects with `folder-held`, which names the process, or
+ * `folder-unusable`. `random` gives a number below its argument.
  */
 export async function lockFolder(
   files: Files,
@@ -93,8 +96,8 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
   const socket = join(folder, `held-${name}`)
   await deadSockets(files, folder) // `folder-held` says more than a failure to write
   const server = createServer(answerBusy)
-  // Otherwise node:http would ask for each body by itself. The part that takes bodies does so (100
-  // Continue): if the connection ends before that, its client knows that nothing was done.
+  // Otherwise node:http would ask for each body. `local-server.ts` does (100 Continue): if the
+  // connection ends before that, its client knows that nothing was done.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

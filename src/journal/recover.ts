@@ -17,12 +17,12 @@ import {
 } from './line.ts'
 import { tornFault } from './torn.ts'
 
-/** Bytes after the whole lines are the torn tail. */
+/** `tornBytes`: behind the whole lines. */
 export interface Recovered extends End {
   readonly tornBytes: number
   /** Where the last write begins, which may not have been acknowledged. */
   readonly lastWriteBytes: number
-  /** Of its lines, the first line's key first. */
+  /** Of the lines, that of the first line first. */
   readonly keyNames: ReadonlySet<string>
 }
 
@@ -81,7 +81,7 @@ export function* readInSteps(
     let unread = Buffer.alloc(0)
     for (;;) {
       const at = reading.goodBytes + unread.length
-      // Doubled for a long line, lest it be copied for each piece.
+      // Doubled for a long line, which would otherwise be copied for each piece.
       const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
       if (read <= 0) break
@@ -105,7 +105,6 @@ export function* readInSteps(
   }
 }
 
-/** A journal up to some line. */
 class Reading implements Recovered {
   records = 0
   head: string = FIRST_HASH
@@ -114,7 +113,7 @@ class Reading implements Recovered {
   tornBytes = 0
   lastWriteBytes = 0
   readonly keyNames: Set<string> = new Set()
-  /** It was written again, and still lacks `journal.whole`. */
+  /** Whether it was written again, and lacks `journal.whole` so far. */
   #isPart = false
   readonly #path: string
   readonly #keys: KeyFinder
@@ -126,7 +125,7 @@ class Reading implements Recovered {
     this.#onLine = onLine
   }
 
-  /** Takes a line whose hash follows. */
+  /** The line's hash must follow. */
   take(line: Line): void {
     try {
       const record = openRecord(line, this.head, this.#keys, this.#path)
@@ -135,7 +134,7 @@ class Reading implements Recovered {
     } catch (error) {
       if (error instanceof Failure && error.code === 'journal-newer')
         throw this.refusal(error.code, error.detail)
-      // The system's errors are no fault of the line.
+      // An error of the system is no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
       throw this.refusal('journal-damaged', (error as Error).message)
     }
@@ -147,7 +146,7 @@ class Reading implements Recovered {
     this.keyNames.add(line.key)
   }
 
-  /** Takes what follows the last whole line. Throws unless a crash may have left it. */
+  /** `tail`: what follows the last whole line. Throws unless a crash may have left it. */
   end(tail: string): void {
     if (this.#isPart)
       throw this.refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
@@ -163,7 +162,7 @@ class Reading implements Recovered {
     this.tornBytes = tail.length
   }
 
-  /** Of the line behind those that were taken. */
+  /** About the line behind those that were taken. */
   refusal(code: 'journal-damaged' | 'journal-newer', what: string): Failure {
     const where = `${this.#path}, line ${this.records + 1} at byte ${this.goodBytes}`
     return new Failure(code, `${where}: ${what}; ${WAYS_ON[code]}`)
@@ -171,9 +170,9 @@ class Reading implements Recovered {
 }
 
 /**
- * Lines whose hashes follow from each other. `bytes`: of them. They end before a line that is
- * malformed or has `fault`. All hashes before the first seal: that takes a start some four percent
- * less time than one after the other.
+ * The lines up to the first that is malformed or has `fault`; their hashes follow from each other.
+ * `bytes`: of these lines. All hashes come before the first seal, which makes a start four percent
+ * faster than one after the other.
  */
 function linesOf(
   unread: Buffer,
@@ -197,7 +196,7 @@ function linesOf(
   return { lines, bytes, isMalformed: false }
 }
 
-/** `seq` is the number that the line must have. */
+/** `seq`: the number that the line must have. */
 function chainFault(line: Line, seq: number, previousHash: string): string | undefined {
   if (line.seq !== seq) return `its seq is ${line.seq}`
   return isChained(line, previousHash)
@@ -206,7 +205,7 @@ function chainFault(line: Line, seq: number, previousHash: string): string | und
 }
 
 /**
- * A journal that was written again got its name when it was whole: without `journal.whole` it is
+ * A journal that is written again gets its name once it is whole: without `journal.whole` it is
  * damaged, not torn. Throws if the record does not fit.
  */
 function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boolean {
@@ -221,7 +220,7 @@ function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boole
   return false
 }
 
-/** `seq` is the number that the line must have. Throws what is wrong with it, or `key-unknown`. */
+/** `seq`: the number that the line must have. Throws what is wrong with it, or `key-unknown`. */
 export function verifyLine(
   line: Line,
   seq: number,

@@ -7,14 +7,14 @@ import { parseLine, type Line } from './line.ts'
 
 /** What a stop after a failure has rescued. */
 const RESCUED = /^journal\.rescued-.*\.jsonl$/
-/** That, archives, and what the repair of an earlier version left. */
+/** Rescued files, archives, and what the repair of an earlier version left. */
 const STATES =
   /^(journal\.rescued-.*\.jsonl|journal\.jsonl\.(replaced|repaired)-.*|(archive|journal)-\d+-\d+\.jsonl)$/
-/** What a rescue left that was killed before its end. */
+/** Of a rescue that was killed. */
 const RESCUE_PARTS = /^journal\.rescued-.*\.jsonl\.\d+\.part$/
 const MAX_NAMED = 3
 
-/** Names them with what their last lines say; undefined if there are none. */
+/** With what their last lines say. Undefined if there are none. */
 export function statesLeft(files: Files, folder: string): string | undefined {
   return (
     named(files, folder, STATES, 'what was stored here') ??
@@ -22,7 +22,7 @@ export function statesLeft(files: Files, folder: string): string | undefined {
   )
 }
 
-/** The same of what a stop has rescued: the journal may be there, and damaged. */
+/** As `statesLeft`, of rescued files alone, for a journal that is there but damaged. */
 export function rescuedLeft(files: Files, folder: string): string | undefined {
   return named(files, folder, RESCUED, 'a newer state')
 }

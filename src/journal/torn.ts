@@ -3,21 +3,20 @@
  * unfinished. Such a write was never acknowledged; anything else is damage. Sectors that were not
  * written are zeros.
  *
- * Rule n here is rule 2.n of the README (Recovery). All of them must hold. So an acknowledged write
- * is never taken for torn, unless damage left exactly what a crash would have left of the last
- * write.
+ * Rule n here is rule 2.n of the README (Recovery). All must hold, so an acknowledged write is
+ * never taken for torn, unless damage left exactly what a crash leaves of the last write.
  */
 import { Buffer } from 'node:buffer'
 import { BLOCK_BYTES, MAX_SHORT_WRITE_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
 import { endedLines, isLong, parseLine, startsWrite } from './line.ts'
 
-/** Offsets in the file, in bytes, of its first byte and behind its last one. */
+/** Offsets in the file, in bytes: its first byte, and behind its last one. */
 interface Place {
   readonly start: number
   readonly end: number
 }
 
-/** Place of the tail, which begins with malformed line `seq`. */
+/** It begins with malformed line `seq`. */
 interface Tail extends Place {
   /** A character for each byte. */
   readonly text: string
@@ -25,7 +24,7 @@ interface Tail extends Place {
   /** What its first line shows: its type, and the first character of its seal. */
   readonly type: string | undefined
   readonly sealed: string | undefined
-  /** Its zero bytes, as long as each run of them is. */
+  /** Runs of zero bytes, each as long as it is. */
   readonly zeros: readonly Place[]
 }
 
@@ -63,12 +62,12 @@ export function tornFault(text: string, offset: number, seq: number): string | u
   return undefined
 }
 
-/** Whether an event of this type may make a write of more than `MAX_SHORT_WRITE_BYTES`. */
+/** Whether an event of this type can make a write of more than `MAX_SHORT_WRITE_BYTES`. */
 export function mayBeLong({ type }: { readonly type: string }): boolean {
   return /^(entry|entries|fields)\./.test(type)
 }
 
-/** Rule 1. A long line is alone in its write. What has not arrived may have been one. */
+/** Rule 1. A long line is alone in its write. A line that has not arrived may have been long. */
 function isTooLong({ text, type, sealed }: Tail): string | undefined {
   const isOfLongLine =
     type === undefined ||
@@ -101,11 +100,11 @@ function isOfRenamedFile({ seq, type }: Tail): string | undefined {
     : undefined
 }
 
-/** Rule 4: a block of zeros may have held older writes. */
+/** Rule 4. A block of zeros may have held older writes. */
 function lacksBlock(tail: Tail): string | undefined {
   const { start, zeros } = tail
-  // Within a block, the tail was being cut back, or nothing of it arrived in that block: all of it
-  // is unacknowledged.
+  // Zeros from within a block on: the tail was being cut back, or nothing of it arrived in that
+  // block. All of it is unacknowledged.
   const isUnwritten = zeros[0]?.start === start && start % BLOCK_BYTES !== 0
   const isLost = zeros.some(run => fillsBlock(run, tail) && !isLengthAlone(run, tail))
   return isLost && !isUnwritten ? 'a block of the file is lost' : undefined
@@ -117,19 +116,21 @@ function fillsBlock(run: Place, tail: Tail): boolean {
   return block < run.end && run.end >= Math.min(block + BLOCK_BYTES, tail.end)
 }
 
-/** ext4 may record the length before the last write's new blocks, which are more than one. */
+/**
+ * ext4 may record the file's length before the new blocks of the last write, if these are more than
+ * one.
+ */
 function isLengthAlone(run: Place, tail: Tail): boolean {
   return run.start > tail.start && run.end === tail.end && run.end - firstBlock(run) > BLOCK_BYTES
 }
 
-/** The first that begins in the run. */
 function firstBlock({ start }: Place): number {
   return Math.ceil(start / BLOCK_BYTES) * BLOCK_BYTES
 }
 
 /**
- * Rule 7, before the others about lines, since it says more. If a line's end is lost, the next
- * line, which may be whole, stands at the end of a malformed line.
+ * Rule 7, judged before the other rules about lines, since it says more. If a line's end is lost,
+ * the next line, which may be whole, stands at the end of a malformed line.
  */
 function hasOtherWrite({ text }: Tail): string | undefined {
   for (const { start, end } of endedLines(text)) {

@@ -1,4 +1,4 @@
-/** Counts changes of whatever shares it: a later change has a larger number. */
+/** Counts changes: a later one has a larger number. */
 export interface Clock {
   now: number
 }

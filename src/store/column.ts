@@ -1,5 +1,5 @@
 /**
- * A list of numbers outside of the heap: a growing array there is copied, and its copies wait for
+ * A list of numbers outside of the heap: a growing array would be copied, and its copies wait for
  * the collector.
  */
 const FIRST_LENGTH = 1024
@@ -10,7 +10,7 @@ interface Numbers {
   set(others: Numbers): void
 }
 
-/** Numbers that the kind of array holds; 0 where nothing was put. */
+/** 0 where nothing was put. */
 export class Column {
   readonly #kind: new (length: number) => Numbers
   #numbers: Numbers

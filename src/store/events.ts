@@ -1,6 +1,4 @@
-/**
- * The events that a journal may hold: slices, each of one subject, and what they do to the state.
- */
+/** What events do to the state. A slice has the events of one subject. */
 import type { LoginEvents, UserEvents } from '../accounts/user-events.ts'
 import type { EntryEvents } from '../entries/entry-events.ts'
 import type { EntryTable } from '../entries/entry-table.ts'
@@ -11,7 +9,7 @@ import type { KnowledgeTable, Knower } from '../knowledge/knowledge.ts'
 import type { GroupNames } from '../rights/groups.ts'
 import type { Token, User } from '../rights/rights.ts'
 
-/** Milliseconds since 1970; `by` is undefined if nobody was named. */
+/** `ms`: since 1970. `by`: undefined if nobody was named. */
 export interface Deletion {
   readonly ms: number
   readonly by: Knower | undefined
@@ -23,7 +21,7 @@ export interface Tables {
   /** Of deleted entries, if it is known. */
   readonly deletions: Map<number, Deletion>
   readonly knowledge: KnowledgeTable
-  /** By id, from 1 without gaps. Removed users stay, without a password. */
+  /** By id, from 1 without gaps. A removed user stays, without a password. */
   readonly users: Map<number, User>
   /** Without removed users. */
   readonly addresses: Map<string, number>
@@ -41,10 +39,9 @@ export interface EventType<D> {
   readonly reduce: Reduce<D>
 }
 
-/** The events of one subject. */
 export interface Slice<E> {
   readonly types: { readonly [T in keyof E]: EventType<E[T]> }
-  /** Later commands of a write see them; otherwise their commands are alone in a write. */
+  /** Whether later commands of a write see them. If not, their commands are alone in a write. */
   readonly isInDrafts: boolean
   /** Whether they change what users may do. */
   readonly changesRights: boolean
@@ -54,10 +51,10 @@ const CONTINUED = ['why', 'head', 'records', 'time', 'source', 'archive', 'opene
 
 interface JournalEvents {
   'journal.begun': {}
-  /** `journal.rewritten` tells its source's end, `journal.continued` an earlier end. */
+  /** `journal.rewritten` tells the end of its source, `journal.continued` an earlier end. */
   'journal.continued': { readonly [F in (typeof CONTINUED)[number]]?: unknown }
   'journal.rewritten': JournalEvents['journal.continued']
-  /** Ends a copy of the journal before; `records` precede it. */
+  /** Ends a copy of the journal before; `records` come before it. */
   'journal.whole': { readonly records: number }
 }
 
@@ -74,11 +71,9 @@ export const JOURNAL_EVENTS: Slice<JournalEvents> = {
   }
 }
 
-/** The data of each type. */
 export interface Events
   extends EntryEvents, UserEvents, LoginEvents, KnowledgeEvents, JournalEvents {}
 
-/** An event as the journal takes it. */
 export function event<T extends keyof Events>(
   type: T,
   by: number | null,
@@ -87,7 +82,7 @@ export function event<T extends keyof Events>(
   return { type, by, data, json: JSON.stringify(data) }
 }
 
-/** Any event's data may have it: an operator's account name, or an empty text. */
+/** The data of any event may have it: an operator's account name, or an empty text. */
 export const OPERATOR = 'operator'
 
 interface KnownType extends Pick<Slice<unknown>, 'isInDrafts' | 'changesRights'> {
@@ -97,7 +92,6 @@ interface KnownType extends Pick<Slice<unknown>, 'isInDrafts' | 'changesRights'>
   readonly reduce: Reduce<unknown>
 }
 
-/** The types of some slices. */
 export class EventTypes {
   readonly #known = new Map<string, KnownType>()
 
@@ -121,8 +115,8 @@ export class EventTypes {
   }
 
   /**
-   * Throws `journal-newer` for an unknown type or field, which the next compaction would silently
-   * drop.
+   * Throws `journal-newer` for an unknown type or field: the next compaction would silently drop
+   * it.
    */
   assertKnown(type: string, data: unknown): asserts type is keyof Events {
     const { fields, list, ofRows } = this.#of(type)
@@ -141,7 +135,7 @@ export class EventTypes {
     return this.#of(type).changesRights
   }
 
-  /** The only way to change the state or a draft. */
+  /** Nothing else changes the state or a draft. */
   reduce(tables: Tables, { type, data, by }: Event, timeMs: number): void {
     this.#of(type).reduce(tables, data, timeMs, by)
   }
@@ -163,7 +157,6 @@ function assertFields(type: string, data: unknown, known: ReadonlySet<string>): 
   }
 }
 
-/** What the effects of events share. */
 export interface Id {
   readonly id: number
 }

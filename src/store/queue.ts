@@ -6,26 +6,26 @@ import type { Draft } from './state.ts'
 import type { Session } from '../rights/rights.ts'
 
 /**
- * Decides events, and the answer once they are durable. Called again if others' records came first.
- * A crash may leave the first of several events without the others.
+ * Decides events, and the outcome once they are durable. Called again if records of others came
+ * first. A crash may leave the first of several events without the others.
  */
 export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
 
 export interface Queued {
   readonly command: Command<unknown>
   /**
-   * `alone`: nothing shares its write. `first`: nothing of its write is decided before it but
-   * others of these.
+   * `alone`: nothing shares its write. `first`: before it, only others of these are decided in its
+   * write.
    */
   readonly turn: 'any' | 'alone' | 'first'
-  /** Its token must still stand when it is decided. */
+  /** Its token must still stand when the command is decided. */
   readonly by: Session | null
-  /** About what it holds. */
+  /** About what it holds in memory. */
   readonly bytes: number
   readonly sinceMs: number
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: unknown) => void
-  /** As last decided. */
+  /** As of the last decision. */
   isRefused: boolean
   outcome: unknown
 }
@@ -57,14 +57,12 @@ export class CommandQueue {
     this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
   }
 
-  /** The first ones. */
   take(count: number): readonly Queued[] {
     const taken = this.#queued.splice(0, count)
     for (const { bytes } of taken) this.#bytes -= bytes
     return taken
   }
 
-  /** In front, in their order. */
   putBack(taken: readonly Queued[]): void {
     if (taken.length > 0) this.#queued = [...taken, ...this.#queued]
     for (const { bytes } of taken) this.#bytes += bytes
@@ -74,7 +72,7 @@ export class CommandQueue {
     for (const { reject } of this.take(this.length)) reject(error)
   }
 
-  /** Nothing waits, so no timer needs to run. */
+  /** Ends the timer while nothing waits. */
   rest(): void {
     clearTimeout(this.#withdrawing)
     this.#withdrawing = undefined

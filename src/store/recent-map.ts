@@ -1,8 +1,8 @@
 /**
- * A map that forgets, so that its memory is bounded whoever asks. It has two generations: what is
- * used moves to the younger one. If that is full, or a lifetime old, it becomes the older one, and
- * the older one is forgotten. So a key lives for at least a lifetime after its last use, unless
- * more than a generation of other keys came meanwhile.
+ * A map that forgets, so that its memory is bounded. It has two generations. What is used moves to
+ * the younger one. If that is full, or a lifetime old, it becomes the older one, and the older one
+ * is forgotten. So a key lives for a lifetime after its last use, unless more than a generation of
+ * other keys came meanwhile.
  */
 export class RecentMap<V> {
   readonly #maxKeys: number
@@ -11,7 +11,7 @@ export class RecentMap<V> {
   #old = new Map<string, V>()
   #youngSinceSecond = 0
 
-  /** `maxKeys` bounds each generation. */
+  /** `maxKeys`: of each generation. */
   constructor(maxKeys: number, lifetimeSeconds: number) {
     this.#maxKeys = maxKeys
     this.#lifetimeSeconds = lifetimeSeconds
@@ -21,7 +21,6 @@ export class RecentMap<V> {
     return this.#young.size + this.#old.size
   }
 
-  /** Does not count as a use. */
   peek(key: string): V | undefined {
     return this.#young.get(key) ?? this.#old.get(key)
   }

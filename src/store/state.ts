@@ -1,4 +1,3 @@
-/** The state that is served, and drafts of it for decisions. */
 import type { Entries, EntryTable } from '../entries/entry-table.ts'
 import type { Entry } from '../entries/entry.ts'
 import { Failure } from '../errors.ts'
@@ -27,9 +26,9 @@ export class State implements Tables {
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
   readonly tokens: Map<string, Token> = new Map()
-  /** Empty without a record. */
+  /** Time of the last record; empty without one. */
   recorded = ''
-  /** When it last changed what users may do. */
+  /** When users' rights last changed, by the clock. */
   rights = 0
 
   constructor(
@@ -44,8 +43,8 @@ export class State implements Tables {
   }
 
   /**
-   * Ignores case and how accents are encoded; an old journal may have two that differ in that
-   * alone.
+   * Ignores case, and how accents are encoded. An old journal may have two users that differ in
+   * that alone.
    */
   userOf(email: string): User | undefined {
     return this.users.get(
@@ -61,29 +60,28 @@ export class State implements Tables {
     if (this.events.changesRights(record)) this.rights = ++this.clock.now
   }
 
-  /** The open configuration's journal may hold expired tokens, too. */
+  /** The journal of the open configuration may hold expired tokens, too. */
   sweep(wallMs: number): void {
     for (const [hash, token] of this.tokens) if (isExpired(token, wallMs)) this.tokens.delete(hash)
   }
 }
 
-/** The state with the changes of earlier commands in the write. */
+/** The state with the changes of earlier commands of the write. */
 export class Draft implements EntryTable {
   readonly #state: State
   readonly #nowMs: number
   readonly #tables: Tables
   readonly #own = new Map<number, Entry | undefined>()
-  /** Those of the state, and of earlier changes of this write. */
+  /** With the names of earlier changes of this write. */
   readonly names: GroupNames
   readonly knowledge: KnowledgeDraft
   size: number
   /**
-   * UTF-16 units of the entries read so far: a write that reads much is as large as one that has
-   * much.
+   * UTF-16 units of the entries read so far: a write must not read much more than it may change.
    */
   readUnits = 0
 
-  /** `nowMs`: when it is decided, in milliseconds since 1970. */
+  /** `nowMs`: since 1970. */
   constructor(state: State, nowMs: number) {
     const { users, addresses, tokens } = state
     this.#state = state

@@ -18,10 +18,9 @@ export interface JournalObserver {
   journalWritten?(ms: number, isMade: boolean): void
 }
 
-/** The next write may succeed. */
 const PASSING_FAILURES: readonly FailureCode[] = ['write-failed', 'journal-refused']
 
-/** Commands that share a write, and their events, as last decided. */
+/** Commands that share a write, and their events, as of the last decision. */
 interface Write {
   readonly commands: readonly Queued[]
   readonly events: readonly EncodedEvent[]
@@ -29,7 +28,7 @@ interface Write {
 
 const NO_WRITE: Write = { commands: [], events: [] }
 
-/** The only caller of `Journal.append`. */
+/** Nothing else calls `Journal.append`. */
 export class Store {
   readonly journal: Journal
   readonly state: State
@@ -41,7 +40,7 @@ export class Store {
   #running: Promise<void> | undefined
   #closed: Promise<void> | undefined
 
-  /** `wallMs`: the time by which tokens expire, in milliseconds since 1970. */
+  /** `wallMs`: the time by which tokens expire, since 1970. */
   constructor(journal: Journal, state: State, wallMs: () => number = Date.now) {
     this.journal = journal
     this.state = state
@@ -54,10 +53,10 @@ export class Store {
   }
 
   /**
-   * Resolves once the command's events, and all it could have seen, are durable. `bytes`: about
-   * what it holds. Rejects with `session-changed` if the token of `by` has ended, `queue-full`,
-   * `journal-busy`, `journal-closed`, the journal's failure, or the command's error. After
-   * `journal-failed` or `journal-unreachable` its events may be recorded.
+   * Resolves once the command's events, and all that it could have seen, are durable. `bytes`:
+   * about what it holds. Rejects with `session-changed` if the token of `by` has ended,
+   * `queue-full`, `journal-busy`, `journal-closed`, the journal's failure, or the command's error.
+   * After `journal-failed` or `journal-unreachable` its events may be recorded.
    */
   commit<T>(command: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
     return this.#enqueue(command, 'any', by, bytes)
@@ -138,7 +137,10 @@ export class Store {
     this.#queue.rest()
   }
 
-  /** Acknowledged clients may ask again at once, and a write costs as much as several records. */
+  /**
+   * Waits a moment for more commands: acknowledged clients may ask again at once, and a write costs
+   * as much as several records.
+   */
   async #gather(): Promise<void> {
     for (let turns = 0, seen = 0; turns <= MAX_GATHER_TURNS; turns++) {
       await new Promise(resolve => setImmediate(resolve))
@@ -149,11 +151,11 @@ export class Store {
   }
 
   /**
-   * The journal calls it again if others' records came first: then the write is decided anew,
-   * perhaps with more. If the write had nothing to record, the journal has asked for the newest
-   * records so that its commands can be answered, and what came meanwhile must not be answered on
-   * them. For example, instance A asks for a command that changes nothing, and gets records up to
-   * 7. Then B makes record 8, and its client asks A: on the records up to 7, A would not know of
+   * The journal calls it again if records of others came first: then the write is decided anew,
+   * perhaps with more commands. If the write had nothing to record, the journal has asked for the
+   * newest records, so that its commands can be answered; what came meanwhile must not be answered
+   * on them. For example, instance A asks for a command that changes nothing, and gets records up
+   * to 7. Then B makes record 8, and its client asks A: on the records up to 7, A would not know of
    * it.
    */
   #decide(): readonly EncodedEvent[] {
@@ -168,7 +170,7 @@ export class Store {
       if (!write.decide(queued)) break
       decided.add(queued)
     }
-    // Both in the order of their coming.
+    // Both in the order in which they came.
     this.#queue.putBack(next.filter(queued => !decided.has(queued)))
     this.#write = { commands: next.filter(queued => decided.has(queued)), events: write.events }
     return write.events
@@ -185,17 +187,16 @@ export class Store {
   }
 
   #report(ms: number, isMade: boolean): void {
-    // In a microtask: an observer's error is no failure of the write.
+    // In a microtask, so that an observer's error is no failure of the write.
     for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
   }
 }
 
-/** A write that is being decided, each command on a draft that has the events before it. */
+/** Each command is decided on a draft that has the events before it. */
 class WriteDraft {
   readonly events: EncodedEvent[] = []
   readonly #draft: Draft
   readonly #journal: Journal
-  /** Of the events' JSON. */
   #bytes = 0
 
   constructor(draft: Draft, journal: Journal) {
@@ -204,9 +205,9 @@ class WriteDraft {
   }
 
   /**
-   * False if its events would make the write longer than `maxBytes`, which only a command alone
-   * may: it is decided again for the next write. An error may follow from an earlier event, so it
-   * is told once that event is durable.
+   * False if its events would make the write longer than `maxBytes`: it is decided again for the
+   * next write, in which a command alone may exceed that. An error may follow from an earlier event
+   * of the write, so it is told once that is durable.
    */
   decide(queued: Queued): boolean {
     const { maxRecords, maxBytes } = this.#journal
