@@ -13,6 +13,7 @@ export interface Key {
   readonly secret: KeyObject
 }
 
+/** The keys of a journal. */
 export interface Keyring {
   readonly newest: Key
   readonly names: readonly string[]
@@ -21,6 +22,7 @@ export interface Keyring {
 
 export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 
+/** The length of a key. */
 export const KEY_BYTES = 32
 
 /** At least one, the newest last. */

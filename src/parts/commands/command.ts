@@ -9,13 +9,13 @@ import type { RequestBody, OperationName, Result } from './operation.ts'
 import type { Ending } from './signals.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Something asked for does not exist or cannot be done. Exit code 1. */
+/** Exit code 1: what was asked for does not exist, or cannot be done. */
 export class OperatorError extends Error {}
 
-/** The journal is not what it was. Exit code 3. */
+/** Exit code 3: the journal is not what it was. */
 export class LossError extends OperatorError {}
 
-/** The command line is wrong. Exit code 2. */
+/** Exit code 2: the command line is wrong. */
 export class UsageError extends Error {}
 
 export interface Arguments {
@@ -23,14 +23,14 @@ export interface Arguments {
   readonly flags: { readonly [name: string]: string | boolean | undefined }
 }
 
-/** Without a service, only a journal's place and length are known. */
+/** Without a service, only place and length of the journal are known. */
 export type JournalStatus = JournalLocation &
   Partial<Status> & {
-    /** The file of this length: a compaction replaces it. */
+    /** The file that has this length: a compaction replaces it. */
     readonly file?: FileStat | undefined
   }
 
-/** Takes a record, the state before it, and its line. */
+/** `state`: before the record. `text`: its line. */
 export type OnRecord = (record: JournalRecord, state: State, text: string) => void
 
 export interface JournalRead extends Pick<
@@ -40,7 +40,7 @@ export interface JournalRead extends Pick<
   readonly state: State
 }
 
-/** The way to a store, opened at the first question. */
+/** Opened at the first question. */
 export interface Reached {
   readonly settings: StorageSettings
   readonly ending: Ending
@@ -49,9 +49,7 @@ export interface Reached {
    * `OperatorError`.
    */
   ask<N extends OperationName>(operation: N, body: RequestBody<N>): Promise<Result<N>>
-  /**
-   * The lock holder's status. Undefined does not prove that there is no holder: only the lock does.
-   */
+  /** Undefined is no proof that nobody has the lock. */
   look(): Promise<Result<'status'> | undefined>
   readonly hasLock: boolean
   status(): Promise<JournalStatus>
@@ -76,16 +74,15 @@ export interface Context extends Arguments {
   readonly store: Reached
 }
 
-/** `value` names the value; undefined: there is none. */
+/** `value`: the name of the value, if there is one. */
 export interface Option {
   readonly value?: string
   readonly help: string
 }
 
 /**
- * What happens if there is no journal. `refuse`: a mistyped folder must not become a store.
- * `begin`: a file is made, as at a service's first start, but no journal that several services
- * share. `create`: either is made (`init`).
+ * If there is no journal. `refuse`: a mistyped folder must not become a store. `begin`: a file is
+ * made, as by a service's first start, but no shared journal. `create`: either is made (`init`).
  */
 export type IfMissing = 'refuse' | 'begin' | 'create'
 
@@ -96,7 +93,7 @@ export interface OperatorCommand {
   readonly options?: { readonly [flag: string]: Option }
   readonly help: string
   readonly examples?: readonly string[]
-  /** The journals for which the overview lists it; undefined: all. */
+  /** The journals for which the overview lists it. Undefined: all. */
   readonly journals?: readonly string[]
   /** The journal, whatever the settings say. Throws a `UsageError`. */
   journal?(flags: Arguments['flags']): string

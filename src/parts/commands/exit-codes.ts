@@ -1,4 +1,3 @@
-/** What the operator's program ends with. */
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
 import { LossError, OperatorError, UsageError } from './command.ts'
 
@@ -28,7 +27,7 @@ const OF_FAILURES: { readonly [C in FailureCode]?: ExitCode } = {
   'key-unknown': EXIT.lost
 }
 
-/** What a service refused, with the code that it has there. */
+/** `code`: the exit code that the service named. */
 export function refusalOf(message: string, code: unknown): Error {
   if (code === EXIT.usage) return new UsageError(message)
   return code === EXIT.lost ? new LossError(message) : new OperatorError(message)

@@ -1,4 +1,3 @@
-/** Appends keys to a key file. */
 import type { Buffer } from 'node:buffer'
 import { isForbidden, type Files } from '../../journal/files.ts'
 import { makeWhole } from './whole-file.ts'
@@ -6,7 +5,7 @@ import { Failure, systemCode } from '../../errors.ts'
 import { KEY_BYTES, readKeyFile, type Keyring } from '../../journal/keys.ts'
 
 /**
- * Appends a key durably, or not at all. Rejects with `key-unwritable` if the folder is not
+ * Appends the key durably, or not at all. Rejects with `key-unwritable` if the folder is not
  * writable.
  */
 export async function addKey(
@@ -21,7 +20,7 @@ export async function addKey(
   try {
     await makeWhole(files, files.real(path), file => file.write(text), { replaces })
   } catch (error) {
-    // Without Node's permission model the same command may succeed.
+    // Without Node's permission model, the same command may succeed.
     if (!isForbidden(error) || systemCode(error) === 'ERR_ACCESS_DENIED') throw error
     const how =
       'append one as its owner (openssl rand -hex 32 >> FILE), and start the service again'

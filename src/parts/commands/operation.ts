@@ -6,7 +6,6 @@ import type { Issued, ListedToken, ListedUser } from '../../accounts/listed.ts'
 import type { Entry, EntryChanges, EntryField, EntryFields, EntryRow } from '../../entries/entry.ts'
 import type { Abilities, GivenGroups } from '../../accounts/account-shapes.ts'
 
-/** An answer that is sent piece by piece. */
 export class Lines {
   readonly pieces: Iterable<string>
   constructor(pieces: Iterable<string>) {
@@ -26,8 +25,7 @@ export interface ImportRow extends EntryRow {
 }
 
 /**
- * A group that entries go into. `isNew`: nothing has it yet. `seenBy`: the addresses of users who
- * have it in their list.
+ * `isNew`: nothing has the group yet. `seenBy`: the addresses of users who have it in their list.
  */
 export interface ImportedGroup {
   readonly name: string
@@ -36,7 +34,7 @@ export interface ImportedGroup {
   readonly seenBy: readonly string[]
 }
 
-/** `duplicates`: indexes of rows that exist already; `first`: the first new id. */
+/** `duplicates`: places of rows that exist already. `first`: the first new id. */
 export interface Imported {
   readonly duplicates: readonly number[]
   readonly groups: readonly ImportedGroup[]
@@ -47,9 +45,9 @@ export interface Imported {
 export type Among = 'active' | 'deleted' | 'all'
 
 /**
- * `changed`: when the password was set (null: unknown); `reused`: how many other active entries
- * have it; `sameAs`: the least id that has it; `exposedTo`: users who know it and may not be told
- * it any more, as a place in `Found.lists`; `unrecordedBefore`: see `Unrecorded`.
+ * `changed`: when the password was set; null: unknown. `reused`: how many other active entries have
+ * it. `sameAs`: the least id that has it. `exposedTo`: users who know it and may not be told it any
+ * more, as a place in `Found.lists`.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
     readonly changed?: string | null
@@ -60,7 +58,7 @@ export type Listed = { readonly id: number } & EntryChanges & {
     readonly unrecordedBefore?: string
   }
 
-/** Of a slice of the entries. `lists` has ids of `users`; `next` is where to go on. */
+/** Of a part of the entries. `lists`: ids of `users`. `next`: where to go on. */
 export interface Found {
   readonly found: readonly Listed[]
   readonly lists: readonly (readonly number[])[]
@@ -68,7 +66,10 @@ export interface Found {
   readonly next?: number
 }
 
-/** How many present passwords a user knows, deleted entries' too, and which others may know. */
+/**
+ * Of a user: how many present passwords, with those of deleted entries; and which ones others may
+ * know.
+ */
 export interface Knows {
   readonly knows: number
   readonly unrecordedBefore: Unrecorded
@@ -78,16 +79,16 @@ export interface FolderStatus extends JournalLocation, Status {
   readonly pid: number
   readonly entries: number
   readonly activeEntries: number
-  /** How long its last start has read the journal. */
+  /** How long the last start read the journal. */
   readonly readMs: number
-  /** What has the journal's name now: a compaction replaces it. */
+  /** The file that has the journal's name now: a compaction replaces it. */
   readonly file?: FileStat | undefined
 }
 
-/** The entry that a change was about, as it is after the change. */
+/** The entry of a change, as it is afterwards. */
 export type Named = { readonly id: number } & Pick<EntryFields, 'sistema' | 'usuario'>
 
-/** Of the names given, those that no entry, user or token has yet. */
+/** Those that no entry, user or token has yet. */
 export interface NewGroups {
   readonly newGroups: readonly string[]
 }
@@ -100,7 +101,7 @@ export const UNCHANGED = 'nothing changed'
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
-/** `oldDays` also finds passwords of unknown age. `from`: the first id. */
+/** `from`: the first id. `oldDays` also finds passwords of unknown age. */
 export interface Searched {
   readonly from: number
   readonly text: string | undefined
@@ -117,7 +118,7 @@ interface SocketOperations {
     Email & Rights & { password: string | undefined; name: string | undefined },
     ListedUser & NewGroups
   ]
-  /** All or none: `taken` has the addresses that there are already. A trial adds none. */
+  /** All or none. `taken`: the addresses that exist already. A trial adds none. */
   addUsers: [
     { users: readonly NewUser[]; isTrial: boolean },
     { users: readonly ListedUser[]; taken: readonly string[] } & NewGroups
@@ -136,10 +137,10 @@ interface SocketOperations {
   revokeTokens: [Email, Changed]
   /** `isExposed` also finds what others may know. */
   findEntries: [Searched, Found]
-  /** Shows its secrets, or one field alone, to `command`; without that, none. */
+  /** Secrets are shown to `command`: all, or one field. Undefined: none. */
   getEntry: [Id & { command: string | undefined; field?: EntryField | undefined }, Entry]
   getCode: [Id, Named & { readonly code: string; readonly seconds: number }]
-  /** With secrets: each page is recorded in the step that reads it. */
+  /** With secrets. Each page is recorded in the step that reads it. */
   readEntries: [
     { from: number; among: Among; command: string },
     { readonly found: readonly Entry[]; readonly next?: number }
@@ -153,12 +154,12 @@ interface SocketOperations {
     Id,
     Named & { readonly exposedTo: readonly KnownUser[]; readonly unrecordedBefore?: string }
   ]
-  /** Values that `command` has read from the journal: those that an entry has and had, or all. */
+  /** `command` has read values from the journal: those that an entry has and had, or all. */
   disclose: [
     { command: string; id?: number | undefined; former?: readonly string[] | undefined },
     {}
   ]
-  /** Takes the rows out of the list. */
+  /** Empties the list of rows. */
   importEntries: [{ rows: ImportRow[]; keepsDuplicates: boolean; isTrial: boolean }, Imported]
   rotateKey: [{}, Rotated]
   rescueJournal: [{ damage: string | undefined }, Lines]
@@ -166,7 +167,7 @@ interface SocketOperations {
   confirmRescue: [{ head: string }, {}]
 }
 
-/** The password is one that the program made. */
+/** The program made the password. */
 export type NewUser = Email &
   Rights & { readonly name: string | undefined; readonly password: string }
 

@@ -1,5 +1,3 @@
-/** How the operator's program ends by a signal. */
-
 export const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type EndingSignal = (typeof ENDING_SIGNALS)[number]
 /** 128 + the signal's number, as shells do. */
@@ -35,7 +33,7 @@ export async function endingAtSignal<T>(
   }
 }
 
-/** Node hears of signals between two turns of its loop alone. */
+/** Node looks for signals between two turns of its loop. */
 export function breath(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

@@ -18,24 +18,23 @@ type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'on' | 'once
 
 type Words = { readonly [field: string]: string }
 
-/** `fault` says what is wrong; undefined: nothing. */
+/** `fault`: what is wrong with the secret. */
 interface SecretRule {
   readonly prompt: string
-  /** The password unless given. */
+  /** By default the password. */
   readonly what?: string
-  /** That takes it from standard input. */
+  /** The flag that takes it from standard input. */
   readonly flag?: string
   readonly fault?: (secret: string) => string | undefined
 }
 
-/** Written at once. */
 const PIECE_UNITS = 64 * 1024
 const ASCII = /^[\x20-\x7e]*$/
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
 const FULL_PIPE_PAUSE_MS = 2
 
-/** Waits while a pipe is full: Node's pipes fail with EAGAIN instead. */
+/** Waits while a pipe is full: Node's pipes fail with EAGAIN. */
 const PATIENT: Files = {
   ...disk,
   appendSync: (descriptor, bytes) => {
@@ -54,7 +53,7 @@ export class Terminal {
   readonly #asJson: boolean
   /**
    * Undefined on a terminal. Node's own stream ignores partial writes to a full disk, and buffers
-   * without limit for a slow pipe.
+   * for a slow pipe without limit.
    */
   readonly #output: Descriptor | undefined
 
@@ -65,18 +64,18 @@ export class Terminal {
     this.#output = isTTY === true ? undefined : fd
   }
 
-  /** Shows lines, or JSON with `--json`. Control characters are escaped. */
+  /** `data` with `--json`, otherwise `lines`. Control characters are escaped. */
   show(data: object, lines: string | readonly string[]): void {
     if (this.#asJson) this.pass(`${visible(JSON.stringify(data))}\n`)
     else this.say([lines].flat())
   }
 
-  /** Lines that come before the others of a result; with `--json` its object has them. */
+  /** Lines before a result; with `--json` its object has them. */
   say(lines: readonly string[]): void {
     if (!this.#asJson) for (const line of lines) this.pass(`${visible(line)}\n`)
   }
 
-  /** Scripts get the text unescaped: a password with escapes is another password. */
+  /** A program gets the text unescaped: a password with escapes is another password. */
   showText(data: object, text: string): void {
     if (this.#asJson || this.showsResults) this.show(data, text)
     else this.pass(`${text}\n`)
@@ -84,8 +83,8 @@ export class Terminal {
 
   /**
    * A terminal's width cuts the table. `none` goes to standard error, since scripts count lines.
-   * `items` are gone through several times, and are the same each time. `words`: headers that are
-   * no names of fields; `absent`: what a field means that a row lacks.
+   * `items` is gone through several times. `words`: headers that are no names of fields. `absent`:
+   * what a missing field means.
    */
   list(items: Iterable<object>, none: string, words: Words = {}, absent: Words = {}): void {
     if (this.#asJson) return this.listJson('[', items, ']')
@@ -95,7 +94,7 @@ export class Terminal {
     else this.#passAll(table(items, stdout.columns || Infinity, words, absent))
   }
 
-  /** An array that may be longer than memory, with the JSON before and behind it. */
+  /** An array that may be longer than memory. */
   listJson(before: string, items: Iterable<object>, behind: string): void {
     this.#passAll(jsonArray(before, items, behind))
   }
@@ -120,7 +119,7 @@ export class Terminal {
     this.#streams.stderr.write(`${visible(line)}\n`)
   }
 
-  /** Said before a command acts: the settings may mean another journal than the person. */
+  /** Before a command acts: the settings may mean another journal than the person. */
   noteJournal({ path, endpoints }: Pick<JournalLocation, 'path' | 'endpoints'>, to = ''): void {
     this.note(`journal ${path}${endpoints === undefined ? '' : ` at ${endpoints.join(', ')}`}${to}`)
   }
@@ -129,7 +128,7 @@ export class Terminal {
     this.#streams.stderr.write(`warning: ${visible(line)}\n`)
   }
 
-  /** `share` is 0 to 1; 1 clears the line. */
+  /** `share`: from 0 to 1; 1 clears the line. */
   progress(what: string, share: number): void {
     showProgress(this.#streams.stderr, what, share)
   }
@@ -138,7 +137,7 @@ export class Terminal {
     return this.#streams.stdout.isTTY
   }
 
-  /** Writes unescaped. Blocks the process until all is taken, so no lock may be held. */
+  /** Unescaped. Blocks the process until all is taken, so no lock may be held. */
   pass(text: string): void {
     const output = this.#output
     if (output === undefined) this.#streams.stdout.write(text)
@@ -146,8 +145,8 @@ export class Terminal {
   }
 
   /**
-   * For a file on standard output (`-`): passes what `write` puts. It is on the device once this
-   * resolves, since exit code 0 says that the file is good.
+   * For `-`: passes what `write` puts, and resolves once it is on the device, since exit code 0
+   * says that the file is good.
    */
   async passFile<T>(write: (put: (text: string) => void) => Promise<T>): Promise<T> {
     const made = await write(text => this.pass(text))
@@ -156,7 +155,6 @@ export class Terminal {
     return made
   }
 
-  /** Reports errors as Node's own stream would. */
   #orFail(act: () => void): void {
     try {
       act()
@@ -174,9 +172,9 @@ export class Terminal {
   }
 
   /**
-   * OSC 52 reaches the terminal's clipboard also over SSH; some terminals ignore it. It holds the
-   * text until a signal ends that, even one that comes at once. A space clears it: tmux ignores an
-   * empty text.
+   * OSC 52 reaches the terminal's clipboard, over SSH, too; some terminals ignore it. The text
+   * stays until the time is over, or a signal comes, even at once. A space clears it: tmux ignores
+   * an empty text.
    */
   async clip(text: string, seconds: number, onCopied: () => Promise<void>): Promise<void> {
     const terminal = this.assertClip()
@@ -205,13 +203,13 @@ export class Terminal {
     return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY
   }
 
-  /** Neither a script types the words, nor a program reads the results. */
+  /** No script types the words, and no program reads the results. */
   get isPerson(): boolean {
     return this.isInteractive && this.showsResults && !this.#asJson
   }
 
   /**
-   * Throws a `UsageError` if the input is invalid or there is no terminal, an `OperatorError` if
+   * Throws a `UsageError` for an invalid input, or without a terminal; an `OperatorError` if
    * cancelled.
    */
   async newSecret(
@@ -302,14 +300,14 @@ type ListRow = { readonly [name: string]: unknown }
 
 const NO_ITEM = 'none'
 
-/** A list that reads as one of the words is in quotation marks. */
+/** A list that reads as one of the words is quoted. */
 function named(list: readonly string[], words: readonly (string | undefined)[]): string {
   if (list.length === 0) return NO_ITEM
   const text = list.join(',')
   return words.includes(text.replace(/^"+|"+$/g, '')) ? `"${text}"` : text
 }
 
-/** `each` of the rows, as often as somebody goes through them. */
+/** Made again for each time that they are gone through. */
 export function made<T>(rows: Iterable<T>, each: (row: T) => object): Iterable<object> {
   return {
     *[Symbol.iterator]() {
@@ -331,7 +329,7 @@ function* jsonArray(
   yield `${between === before ? before : ''}${behind}\n`
 }
 
-/** Lines. `room` is 0 if the terminal does not know its width. */
+/** `room`: columns; 0: unknown. */
 function* table(
   items: Iterable<object>,
   room: number,
@@ -372,13 +370,13 @@ function* table(
 
 const CLUSTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const NARROW = /^[\x20-\u02ff]*$/
-/** East Asian letters and emoji, as terminals draw them (Unicode Standard Annex 11). */
+/** East Asian letters and emoji (Unicode Standard Annex 11). */
 const LETTERS =
   '\\p{sc=Han}\\p{sc=Hangul}\\p{sc=Hiragana}\\p{sc=Katakana}\u3001-\u303e\uff01-\uff60\uffe0-\uffe6'
 const WIDE = new RegExp(`^(?:[${LETTERS}]|\\p{Emoji_Presentation}|.\ufe0f)`, 'u')
 const WITHOUT_WIDTH = /^\p{M}+$/u
 
-/** In columns of a terminal. */
+/** In columns. */
 function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length
   let width = 0
@@ -411,7 +409,7 @@ function fitted(wanted: readonly number[], room: number): readonly number[] {
   return widths
 }
 
-/** Without case and accents, for searches. */
+/** Without case and accents. */
 export function folded(text: string): string {
   return text
     .normalize('NFD')
@@ -419,7 +417,7 @@ export function folded(text: string): string {
     .toLowerCase()
 }
 
-/** Escapes what is not seen (control and format characters), as JSON does. */
+/** Escapes control and format characters as JSON does. */
 export function visible(line: string): string {
   if (ASCII.test(line)) return line
   return line.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, character =>

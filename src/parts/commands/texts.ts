@@ -1,4 +1,4 @@
-/** A list of texts outside of the heap, which may be longer than what fits into that. */
+/** A list of texts outside of the heap, which may be longer than the heap has room for. */
 import { Buffer } from 'node:buffer'
 import { Column } from '../../store/column.ts'
 
@@ -22,7 +22,6 @@ export class Texts {
     this.#ends.set(++this.length, end)
   }
 
-  /** From 0. */
   at(place: number): string {
     return this.#bytes.toString('utf8', this.#ends.get(place), this.#ends.get(place + 1))
   }

@@ -1,4 +1,3 @@
-/** Serves operations on the lock's socket, which only the folder's owner can open. */
 import { join } from 'node:path'
 import { systemCode } from '../../errors.ts'
 import { disk } from '../../journal/files.ts'
@@ -7,13 +6,13 @@ import type { Part } from '../../part.ts'
 import { event } from '../../store/events.ts'
 import type { Store } from '../../store/store.ts'
 
-/** Above both limits the log suggests a compaction. */
+/** Above both bounds, the log suggests a compaction. */
 const LONG_READ_MS = 1_000
 const MANY_RECORDS_AN_ENTRY = 10
 
 /**
- * A build before 1.1.0 has shown passwords that it could not record, and left notes of that: a gap
- * stands for them.
+ * A build before 1.1.0 left notes if it had shown passwords that it could not record. A gap stands
+ * for them.
  */
 async function settleNotes(
   folder: string,

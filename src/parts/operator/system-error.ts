@@ -29,7 +29,7 @@ export const TEXTS_OF_SERVICE: typeof ADVICE = {
   EROFS: SERVICE
 }
 
-/** Adds the path: errors on open files have none. */
+/** Adds the path, which errors on open files lack. */
 export function ofFile(error: unknown, path: string): unknown {
   const { syscall, path: known } = error as NodeJS.ErrnoException
   return syscall === undefined || known !== undefined
@@ -37,7 +37,7 @@ export function ofFile(error: unknown, path: string): unknown {
     : Object.assign(error as Error, { path })
 }
 
-/** Reads a file that the operator named. Throws an `OperatorError` if it is larger. */
+/** Throws an `OperatorError` if it is larger. */
 export function readGiven(path: string, maxBytes: number): Buffer {
   const bytes = disk.stat(path)?.size ?? 0
   if (bytes > maxBytes)
@@ -74,7 +74,6 @@ function faultOf(
   return error.message.includes(error.path) ? undefined : `${error.path}: ${error.message}`
 }
 
-/** The permission model refuses a folder's sync, before anything is made. */
 function denied({ message, permission = '', resource = '' }: Denied): string {
   const what = resource === '' ? message.replace(/\.$/, '') : `${permission} of ${resource}`
   return (

@@ -41,7 +41,7 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
   return abilities
 }
 
-/** Null for all groups. */
+/** Null: all groups. */
 function groupsOf({
   flags: { groups, 'all-groups': areAll = false }
 }: Context): readonly string[] | null | undefined {
@@ -89,7 +89,7 @@ async function assertUser(
   )
 }
 
-/** The address is checked first, so that nobody types a password in vain. */
+/** The address is checked first: nobody should type a password in vain. */
 async function newPassword(
   { store, positionals: [email = ''], flags, terminal }: Context,
   isTaken: boolean
@@ -104,7 +104,7 @@ async function newPassword(
   })
 }
 
-/** Taking rights away takes no password out of anybody's memory. */
+/** A user who loses rights still knows the passwords. */
 function knownLines(email: string, { knows, unrecordedBefore }: Knows): readonly string[] {
   const known = `${email} knows ${counted(knows, 'present password')}`
   return [
@@ -117,7 +117,6 @@ function inGroups(groups: readonly string[]): string {
   return groups.length === 0 ? 'in no group' : `in the groups: ${groups.join(', ')}`
 }
 
-/** What a row without groups means. */
 const ALL = { groups: 'all' }
 
 async function remove({ store, positionals: [email = ''], terminal }: Context): Promise<void> {
@@ -134,7 +133,7 @@ async function revokeAll({ store, terminal }: Context, email: string): Promise<v
   terminal.show({ email, done }, `${email}: ${isChanged ? done : `${done}: there is no token`}`)
 }
 
-/** Any program for one-time codes takes the secret or the address. */
+/** Any program for one-time codes takes either. */
 async function secondFactor(context: Context): Promise<void> {
   const {
     store,

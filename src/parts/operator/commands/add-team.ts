@@ -16,15 +16,14 @@ import { generatedPassword } from './given-fields.ts'
 type Member = Omit<NewUser, 'password'>
 
 const COLUMNS = ['email', 'name', 'groups', 'abilities']
-/** Each password is hashed, which takes a second on a slow machine. */
+/** To hash a password takes a second on a slow machine. */
 const MAX_MEMBERS = 1_000
 const MAX_TEAM_BYTES = 1024 * 1024
-/** What a row of the list without groups means. */
 const ALL = { groups: 'all' }
 
 const ALONE = ['name', 'abilities', 'groups', 'all-groups', 'password-stdin', 'no-password']
 
-/** An empty cell is an empty list, so that a cell that was forgotten never means everything. */
+/** An empty cell is an empty list: a forgotten cell must not mean everything. */
 function listIn(cell: string, line: number, column: string): readonly string[] {
   if (cell === '') return []
   const names = cell.split(',').map(name => name.trim())
@@ -32,7 +31,6 @@ function listIn(cell: string, line: number, column: string): readonly string[] {
   throw new UsageError(`line ${line}: ${column} must be names, separated by commas, or *`)
 }
 
-/** Throws an `UsageError` that names the line. */
 export function membersIn(bytes: Uint8Array): readonly Member[] {
   const text = decodeUtf8(bytes)
   const separator = /^[^\n,;]*;/.test(text) ? ';' : ','
@@ -73,7 +71,7 @@ async function membersOf({ flags: { file }, terminal }: Context): Promise<readon
   try {
     return membersIn(bytes)
   } catch (error) {
-    // The operator has typed the file, as the words of a command.
+    // The cells of the file are the words of a command.
     if (error instanceof OperatorError || error instanceof UsageError)
       throw new UsageError(`${path}: ${error.message}`)
     throw error

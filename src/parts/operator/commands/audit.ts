@@ -1,4 +1,4 @@
-/** The command `audit`: who knows which present password, as the journal says. */
+/** `audit`: who knows which present password, as the journal says. */
 import type { JournalRecord } from '../../../journal/journal.ts'
 import { knowersOf, knownUser, unrecordedOf } from '../../../knowledge/exposure.ts'
 import { authorOf } from '../../../knowledge/knowledge-events.ts'
@@ -17,11 +17,11 @@ interface AuditRow {
   readonly status: string
   readonly who: string
   readonly how: How | 'set'
-  /** ISO 8601; null if an earlier journal has the record. */
+  /** ISO 8601. Null: the record is in an earlier journal. */
   readonly since?: string | null
 }
 
-/** Since when an entry's present password is known, by whom, and who has set it. */
+/** Who knows an entry's present password, since when; and who set it. */
 class Since {
   readonly times = new Map<Knower, string | null>()
   setBy: Knower | undefined
@@ -33,7 +33,7 @@ class Since {
     this.#id = id
   }
 
-  /** Takes a record and the state before it. */
+  /** `before`: the state before the record. */
   take({ time, type, data, by }: JournalRecord, before: State): void {
     this.settle(before)
     this.#last = /^(entr|fields|passwords|know)/.test(type)
@@ -63,7 +63,7 @@ function nameOf(state: State, knower: Knower): string {
   return typeof knower === 'number' ? userName(knownUser(state, knower)) : knower
 }
 
-/** Whom a word means; an address, all users who had it. Undefined: nobody. */
+/** An address means all users who had it. Undefined: nobody. */
 function knowersNamed({ users, knowledge }: State, word: string): readonly Knower[] | undefined {
   const found = /^#\d+$/.test(word)
     ? [Number(word.slice(1))].filter(id => users.has(id))
@@ -75,7 +75,7 @@ function knowersNamed({ users, knowledge }: State, word: string): readonly Knowe
   return named.length > 0 ? named : undefined
 }
 
-/** One after the other: there may be more of them than memory. `who`: undefined for everybody. */
+/** A generator: there may be more rows than memory. `who` undefined: everybody. */
 function* rowsOf(
   state: State,
   ids: Iterable<number>,
@@ -123,7 +123,7 @@ async function audit(context: Context): Promise<number> {
   const entry = await entryOf(context)
   const since = entry === undefined ? undefined : new Since(entry)
   const status = await store.status()
-  await store.close() // its state goes before another one is made
+  await store.close() // frees its state before another one is made
   const { state } = await store.read(status, (record, before) => since?.take(record, before))
   since?.settle(state)
   const { entries } = state
@@ -158,7 +158,7 @@ async function audit(context: Context): Promise<number> {
     )
   const others = othersMayKnow(unrecordedBefore)
   for (const line of others) terminal.warn(line)
-  // 0 says that every read was recorded of which the answer had to know.
+  // 0 says that every read which matters was recorded.
   return others.length === 0 ? 0 : 1
 }
 

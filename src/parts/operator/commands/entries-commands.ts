@@ -27,11 +27,10 @@ import { FIELD_FLAGS, givenFields, otpOf, PASSWORD, passwordOf } from './given-f
 import { searchedRows } from './searched-rows.ts'
 import { knewIt, othersMayKnow, someOf } from './who-knows.ts'
 
-/** Stands for a hidden password. */
 export const HIDDEN = '********'
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
-/** For `--field`; made of a secret, and no field. */
+/** A value of `--field` that is no field: it is made of a secret. */
 const CODE = 'code'
 const WORDS = [...Object.values(FIELD_WORDS), CODE]
 const CLIP = {
@@ -42,14 +41,13 @@ const CLIP = {
 const CLEAR_AFTER_SECONDS = 45
 const IS_SO = ': it is so already'
 
-/** Null: anybody, in the open configuration. */
+/** Null in the open configuration. */
 export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
   const { by } = record
   // A compaction keeps only the number of a removed user.
   return by === null ? (operatorIn(record) ?? null) : state.users.get(by)?.email || String(by)
 }
 
-/** Throws a `UsageError` if there is no terminal. */
 function clips({ flags, terminal }: Context): boolean {
   if (flags['clip'] === true) terminal.assertClip()
   return flags['clip'] === true
@@ -89,7 +87,7 @@ async function list(context: Context): Promise<number> {
       throw new UsageError(`--${flag} and --deleted do not go together`)
   }
   const kept = flags['deleted'] === true ? 'deleted' : 'active'
-  // What a deleted entry's password opens may still be there.
+  // What a deleted entry's password opens may still exist.
   const among = isExposed && !isReused ? 'all' : kept
   const { rows, order, lists, secrets, unrecorded } = await searchedRows(context, {
     text,
@@ -160,7 +158,7 @@ async function get(context: Context): Promise<void> {
   ])
 }
 
-/** Nothing is recorded: a code tells no secret. */
+/** Not recorded: a code tells no secret. */
 async function code(context: Context, isCopied: boolean): Promise<void> {
   const { store, terminal } = context
   const id = await findId(context, 'active', 'shows')
@@ -255,7 +253,7 @@ async function history(context: Context): Promise<void> {
       if (changes !== undefined) look({ ...state.entries.get(id), ...changes }, record, state)
     })
   if (reveals) {
-    // It is read twice: what is shown is recorded before, and a history may be longer than memory.
+    // Read twice: what is shown is recorded first, and a history may be longer than memory.
     const passwords = new Set<string>()
     await eachChange(({ password }) => {
       if (password !== undefined) passwords.add(password)

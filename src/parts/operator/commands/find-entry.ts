@@ -1,15 +1,14 @@
-/** Finds the entry that a command names. */
 import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../commands/command.ts'
 import { folded } from '../../commands/terminal.ts'
 import type { Among, Found, Listed, Result, Searched } from '../../commands/operation.ts'
 
-/** Names at a terminal; JSON has the contract's names. */
+/** As a person types them; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } = Object.fromEntries(
   ENTRY_FIELDS.map(field => [field, FIELDS[field].flag])
 )
 
-/** With their secrets; what is read is recorded as shown by `command`. */
+/** With secrets: recorded as shown by `command`. */
 export async function entriesOf(
   { store }: Context,
   among: Among,
@@ -24,7 +23,7 @@ export async function entriesOf(
   return all
 }
 
-/** Without secrets, with the slice that has them. */
+/** Without secrets. */
 export async function* foundEntries(
   { store }: Pick<Context, 'store'>,
   searched: Omit<Searched, 'from'>
@@ -36,15 +35,15 @@ export async function* foundEntries(
   }
 }
 
-/** Whether the command only shows the entry: then a person may type a part of a name. */
+/** `shows`: a person may type a part of a name. */
 type Use = 'changes' | 'shows'
 
 const MISSING = 'ENTRY is missing; give an id, the whole name of a system, or --of-system NAME'
 const OTHERWISE = '--of-system NAME is for a system whose name is a number'
 
 /**
- * Digits are an id. Any other word is the whole name of a system, but for case and accents. Throws
- * an `OperatorError` if no entry has it, a `UsageError` if several have it.
+ * Digits are an id. Any other word is the whole name of a system, ignoring case and accents. Throws
+ * an `OperatorError` if no entry has it, a `UsageError` if several do.
  */
 export async function findId(context: Context, among: Among, use: Use): Promise<number> {
   const {
@@ -94,7 +93,6 @@ export async function findId(context: Context, among: Among, use: Use): Promise<
   return one.id
 }
 
-/** For commands that take an entry. */
 export const ENTRY: readonly string[] = ['[ENTRY]']
 export const WHICH: { readonly [flag: string]: Option } = {
   'of-system': {
@@ -112,7 +110,6 @@ export function nameOf({
   return `entry ${id} (${sistema}, ${usuario})`
 }
 
-/** Throws a `UsageError`. */
 export function givenId(word: string, hint: string = OTHERWISE): number {
   const id = idIn(word)
   if (id === 0) throw new UsageError(`an id is a positive integer without leading zeros; ${hint}`)

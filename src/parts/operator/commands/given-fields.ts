@@ -1,7 +1,4 @@
-/**
- * The fields of an entry that the words of a command give, or standard input, or a person who is
- * asked.
- */
+/** The fields of an entry, from flags, standard input, or a person who is asked. */
 import { randomInt } from 'node:crypto'
 import { FIELDS, OPEN_FIELDS, type EntryChanges, type EntryField } from '../../../entries/entry.ts'
 import { otpIn } from '../../../accounts/totp.ts'
@@ -26,14 +23,13 @@ const OTP = {
   'otp-stdin': { help: 'take that secret from standard input; nothing there clears it' }
 }
 export const FIELD_FLAGS: { readonly [flag: string]: Option } = { ...BY_FIELD, ...NOTES, ...OTP }
-/** Flags, and the fields that they take from standard input. */
+/** The field that each flag takes from standard input. */
 const FROM_INPUT: { readonly [flag: string]: EntryField } = {
   'notes-stdin': 'notas',
   'otp-stdin': 'otp'
 }
 const NO_OTP = 'it must be a base32 secret or an otpauth address'
 
-/** Throws a `UsageError`. */
 export async function givenFields({ flags, terminal }: Context): Promise<EntryChanges> {
   const empty = OPEN_FIELDS.find(
     field => FIELDS[field].isRequired && flags[FIELDS[field].flag] === ''
@@ -51,7 +47,7 @@ export async function givenFields({ flags, terminal }: Context): Promise<EntryCh
     : { ...given, [field]: (await terminal.readText()).replace(/\r?\n$/, '') }
 }
 
-/** Asked for if `--otp` says so; `what` has it. */
+/** With `--otp`. `what`: whose secret it is. */
 export async function otpOf({ flags, terminal }: Context, what: string): Promise<EntryChanges> {
   if (flags['otp'] !== true || flags['otp-stdin'] === true) return {}
   const fault = (text: string): string | undefined =>
@@ -70,7 +66,7 @@ const GENERATED_CHARACTERS = 20
 /** Without look-alikes such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
 
-/** `what` has the password. */
+/** `what`: whose password it is. */
 export async function passwordOf({ flags, terminal }: Context, what: string): Promise<string> {
   const isGiven = flags['password-stdin'] === true
   if (flags['generate'] !== true)

@@ -1,4 +1,3 @@
-/** The commands on a whole journal. */
 import { basename, dirname, extname, resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
 import { isPartOf, locationOf, removeLeftovers, secondName } from '../../../journal/folder.ts'
@@ -35,7 +34,7 @@ import { openable } from '../salvage/salvage.ts'
 import { authorOf, HIDDEN, REVEAL } from './entries-commands.ts'
 import { ENTERED_AGAIN } from './who-knows.ts'
 
-/** Never shown: passwords and second factors of users. */
+/** Of users: never shown. */
 const OF_USERS = ['passwordHash', 'factor']
 
 function shown({ data }: JournalRecord, reveals: boolean): string {
@@ -117,7 +116,7 @@ async function verify(context: Context): Promise<ExitCode> {
         '(then an archive or backup has the head)'
     )
   }
-  // Behind the head, since the journal itself is whole.
+  // Last, since the journal itself is whole.
   if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
   return tornBytes === 0 ? EXIT.done : EXIT.tail
 }
@@ -135,7 +134,7 @@ async function show(context: Context): Promise<void> {
     positionals: [file]
   } = context
   const reveals = flags['reveal'] === true
-  // Before the disclosure: nothing is shown that is set after it is recorded who is shown it.
+  // Before it is recorded who is shown the journal: nothing is shown that is set later.
   const status = await statusOf(context)
   if (reveals && file !== undefined) {
     terminal.warn('this disclosure of passwords was not recorded: this is a copy of the journal')
@@ -155,7 +154,7 @@ async function show(context: Context): Promise<void> {
   })
 }
 
-/** What the head of a copy proves of reads. `status` is from before it was read. */
+/** Whether the copy's head proves that reads are recorded. `status`: from before the reading. */
 async function headLines(
   { store }: Context,
   { records }: JournalStatus,
@@ -173,7 +172,9 @@ async function headLines(
   return [`until a service starts on it again: journal restore ${name} --head ${head}`]
 }
 
-/** Damage may be found after some lines are out: only the exit code says that a copy is good. */
+/**
+ * Damage may be found when lines are out already: only the exit code says that the copy is good.
+ */
 async function backupToOutput(context: Context): Promise<void> {
   const { store, terminal } = context
   if (terminal.showsResults)
@@ -224,7 +225,7 @@ async function backup(context: Context): Promise<void> {
   ])
 }
 
-/** The records of a new journal that a start writes by itself, and no others. */
+/** The records that a start writes to a new journal by itself. */
 const lineOf = (seq: number, type: string): string =>
   `\\{"seq":${seq},"time":"[^"]+","type":"${type}",[^\n]{1,500}\\}\n`
 const BEGUN_ONLY = new RegExp(`^${lineOf(1, BEGUN)}(${lineOf(2, 'recording.begun')})?$`)
@@ -234,9 +235,7 @@ function isJustBegun(files: Files, path: string, bytes: number): boolean {
   return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
 }
 
-/**
- * **No journal that holds anything is replaced**, not even by mistake: the operator moves it away.
- */
+/** **No journal that holds anything is replaced**: the operator moves it away. */
 function replaceable(files: Files, path: string): ReturnType<Files['stat']> {
   secondName(files, path) // throws for a link, whose file another process may use
   const old = files.stat(path)
@@ -306,11 +305,11 @@ interface Restoring {
 
 interface Restored extends JournalRead {
   readonly tokensEnded: number
-  /** Whether others may have read passwords after the copy was made. */
+  /** Whether others may have read passwords since the copy was made. */
   readonly hasGap: boolean
 }
 
-/** Under the lock, so that no service begins on the folder meanwhile. */
+/** Under the lock, so that no service begins on the folder. */
 async function putCopy(
   store: Context['store'],
   status: JournalStatus,
@@ -339,9 +338,9 @@ async function putCopy(
           )
         }
         if (records === 0) throw new OperatorError(`${status.path} holds no record`)
-        // What was told after the copy was made is not in it, unless the service ended with it.
+        // The copy lacks what was told later, unless the service ended with it.
         hasGap = knowledge.recording === 'begun' && noted === undefined
-        // What was revoked after the copy was made is not in it: so all tokens end.
+        // The copy lacks what was revoked later: so all tokens end.
         tokensEnded = keepsTokens ? 0 : tokens.size
         const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
         return [

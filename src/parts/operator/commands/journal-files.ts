@@ -1,4 +1,3 @@
-/** Journals and copies of them as files, and what they say of earlier journals. */
 import { Buffer } from 'node:buffer'
 import { basename, dirname, resolve } from 'node:path'
 import type { Files } from '../../../journal/files.ts'
@@ -23,27 +22,26 @@ export interface Continued {
   readonly why: 're-encrypted' | 'compacted' | 'salvaged' | 'repaired'
   readonly head: string
   readonly records: number
-  /** Null if the earlier journal had no record. */
+  /** Null: the earlier journal had no record. */
   readonly time: string | null
-  /** If salvaged: the file, opened lines, lost lines (the first 1,000 places). */
+  /** Of a salvage: the file, how many lines opened, which are lost (the first 1,000 places). */
   readonly source?: string
   readonly opened?: number
   readonly lost?: readonly LostLines[]
 }
 
-/** `to` is null for the newest lines: their number is unknown. */
+/** `to` null: of the newest lines, whose number is unknown. */
 export interface LostLines {
   readonly from: number
   readonly to: number | null
   readonly bytes: number
 }
 
-/** The end of the previous or an earlier journal. */
 export interface EarlierEnd extends Continued {
   readonly ended: string
 }
 
-/** Throws a `UsageError` unless it is 64 hexadecimal digits, and the head of any record. */
+/** Throws a `UsageError` unless it is 64 hexadecimal digits, and the head of some record. */
 export function notedHead({ head }: Arguments['flags']): string | undefined {
   if (head === FIRST_HASH)
     throw new UsageError('--head is the head of an empty journal, and proves nothing of this one')
@@ -59,14 +57,13 @@ export const NEXT_ID: OperatorCommand['options'] = {
   'next-id': { value: 'N', help: 'give no id below this one to a new entry' }
 }
 
-/** 1 without the flag. Throws a `UsageError` for anything but an integer up to 10,000,000. */
+/** 1 without the flag. Throws a `UsageError` unless it is an integer up to `MAX_NEXT_ID`. */
 export function nextIdOf(flags: Arguments['flags']): number {
   const nextId = Number(flags['next-id'] ?? 1)
   if (Number.isSafeInteger(nextId) && nextId >= 1 && nextId <= MAX_NEXT_ID) return nextId
   throw new UsageError(`--next-id must be an integer from 1 to ${MAX_NEXT_ID}`)
 }
 
-/** Events that leave out the ids from `first` to `last`, for good. */
 export function* leavingOut(
   what: 'entries' | 'users',
   first: number,
@@ -88,7 +85,7 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
   return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.size, file: stat }
 }
 
-/** Throws an `OperatorError` if a start would remove a file of this name. */
+/** Throws an `OperatorError` for a name of files that a start removes. */
 export function assertKept(
   { files, settings }: Pick<Context['store'], 'files' | 'settings'>,
   path: string
@@ -109,7 +106,6 @@ const PACKED: readonly (readonly [bytes: string, name: string])[] = [
   ['6167652d', 'age']
 ]
 
-/** Throws an `OperatorError` if a file is packed. */
 export function assertNotPacked(files: Files, path: string, what: string = 'a journal'): void {
   if (files.stat(path) === undefined) throw new OperatorError(`there is no file ${path}`)
   const start = Buffer.alloc(8)
@@ -130,7 +126,7 @@ export function packedAs(start: Buffer): string | undefined {
   return PACKED.find(([bytes]) => digits.startsWith(bytes))?.[1]
 }
 
-/** Only the first records of a rewritten journal have it. */
+/** Undefined unless it is one of the first records of a rewritten journal. */
 export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
   return CONTINUATIONS.has(record.type)
     ? { ...(record.data as Continued), ended: record.time }

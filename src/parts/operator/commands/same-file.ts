@@ -1,4 +1,4 @@
-/** Notices if a journal's file is replaced while it is read. */
+/** Notices if the file of a journal is replaced while it is read. */
 import { isSameFile, type Files } from '../../../journal/files.ts'
 import { Failure } from '../../../errors.ts'
 import type { KeyFinder } from '../../../journal/keys.ts'
@@ -40,7 +40,7 @@ export async function readSameFile(
   read: (endBytes: number) => Promise<Recovered>
 ): Promise<Recovered> {
   assertSame(files, status)
-  // The service goes on from memory without its file.
+  // Without its file, a service goes on from memory.
   if (status.records !== undefined && files.stat(status.path) === undefined) {
     throw new OperatorError(
       `${status.path} is gone, though the service runs; put it back, and restart the service`
@@ -52,10 +52,9 @@ export async function readSameFile(
   } catch (error) {
     throw ofFile(error, status.path)
   } finally {
-    assertSame(files, status) // a replaced file explains a missing end
+    assertSame(files, status) // a replaced file explains it
   }
-  // A service's acknowledged records are whole; without a service, a crash may have cut the last
-  // write.
+  // What a service acknowledged is whole; without one, a crash may have cut the last write.
   if (status.records !== undefined && found.goodBytes !== status.bytes) {
     throw new Failure('journal-damaged', `${status.path} ends before its last record`)
   }

@@ -1,4 +1,4 @@
-/** The rows of `entry list`, outside of the heap, which may not have the room. */
+/** The rows of `entry list`, outside of the heap, which may lack the room. */
 import { FIELDS, SECRET_FIELDS, type EntryField } from '../../../entries/entry.ts'
 import type { Unrecorded } from '../../../knowledge/exposure.ts'
 import { Column } from '../../../store/column.ts'
@@ -12,9 +12,8 @@ const OPTIONAL_SECRETS = SECRET_FIELDS.filter(field => !FIELDS[field].isRequired
 export interface SearchedRows {
   /** As JSON. */
   readonly rows: Texts
-  /** Places of rows. */
   readonly order: Uint32Array
-  /** Those whom `exposedTo` of a row means, by name. */
+  /** By name, those whom `exposedTo` of a row means. */
   readonly lists: readonly (readonly string[])[]
   readonly secrets: ReadonlySet<EntryField>
   readonly unrecorded: Unrecorded
@@ -33,7 +32,7 @@ export async function searchedRows(
     const { id, exposedTo, unrecordedBefore: before, sameAs } = entry
     if (before !== undefined) (unrecorded[before] ??= []).push(id)
     const ids = exposedTo === undefined ? [] : ofSlice[exposedTo]!
-    // Others may know it, and nobody is named: only JSON has a place for that.
+    // Others may know it, but nobody is named: only JSON can say that.
     if (asked.isExposed === true && ids.length === 0 && context.flags['json'] !== true) continue
     const key = ids.join()
     const known = lists.get(key) ?? {

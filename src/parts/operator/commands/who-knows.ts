@@ -1,4 +1,3 @@
-/** How commands say who knows a password, and that others may. */
 import type { KnownUser, Unrecorded } from '../../../knowledge/exposure.ts'
 import { counted } from '../../../log.ts'
 
@@ -25,7 +24,7 @@ function readsBefore(when: string): string {
     : `reads before ${when} were not recorded`
 }
 
-/** `who` may know these passwords, too. No line if there are none; the newest of several times. */
+/** One line, with the newest of several times. `who`: may know these passwords, too. */
 export function othersMayKnow(unrecorded: Unrecorded, who = 'others'): readonly string[] {
   const times = Object.keys(unrecorded).sort()
   const ids = Object.values(unrecorded).flat()
@@ -36,7 +35,7 @@ export function othersMayKnow(unrecorded: Unrecorded, who = 'others'): readonly 
   return [`${reads}: ${who} may know ${counted(ids.length, 'password')}, of ids ${named}`]
 }
 
-/** Of an entry that has just been purged. */
+/** Of a purged entry. */
 export function knewIt(
   exposedTo: readonly KnownUser[],
   when: string | undefined

@@ -1,4 +1,4 @@
-/** The command line: its command, its flags, and their help. */
+/** The command line: command, flags, and their help. */
 import { parseArgs } from 'node:util'
 import {
   fail,
@@ -17,7 +17,7 @@ import { EXIT_CODES, MEANINGS } from '../../commands/exit-codes.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
-/** As it can be called from anywhere. */
+/** As it can be called from any folder. */
 const PROGRAM: string = `node ${process.argv[1]}`
 
 const JOURNAL: Setting<string> = {
@@ -56,7 +56,7 @@ const POSITIONALS: { readonly [name: string]: string } = {
 
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
-/** Leaves out journals that are not chosen. */
+/** Without the settings of other journals. */
 function settingsFor({ journal: moves }: OperatorCommand, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
   const others =
@@ -82,7 +82,7 @@ function optionsOf(
   }
 }
 
-/** Names of commands in other programs. */
+/** By the names of commands in other programs. */
 const HABITS: { readonly [word: string]: string } = {
   ls: 'entry list',
   list: 'entry list',
@@ -139,7 +139,7 @@ export function flagsLast(
   return [...words.slice(at), ...words.slice(0, at)]
 }
 
-/** Throws a `UsageError` that suggests a command. */
+/** Throws a `UsageError` that suggests one. */
 export function findCommand(
   commands: readonly OperatorCommand[],
   words: readonly string[]
@@ -189,7 +189,7 @@ export function parse(command: OperatorCommand, words: readonly string[]): Argum
   }
   for (const [i, text] of positionals.entries()) {
     const name = command.positionals?.[i]?.replace(/[[\]]/g, '') ?? 'a word'
-    // An older version took addresses that are not UTF-8: their users can still be changed and
+    // Older versions took addresses that are not UTF-8. Their users can still be changed and
     // removed.
     if (name !== 'EMAIL' || command.name === 'user add') assertUtf8(name, text)
   }
@@ -201,7 +201,7 @@ interface ParsedArguments extends Arguments {
   readonly given: readonly string[]
 }
 
-/** Repeats no value: it may be a password. */
+/** Its errors repeat no value: it may be a password. */
 function parsed(command: OperatorCommand, words: readonly string[]): ParsedArguments {
   const options = optionsOf(command)
   const config = Object.entries(options).map(([flag, { value }]) => [
@@ -228,13 +228,13 @@ function parsed(command: OperatorCommand, words: readonly string[]): ParsedArgum
   }
 }
 
-/** Node puts U+FFFD in the place of bytes that are not UTF-8. */
+/** Node reads bytes that are not UTF-8 as U+FFFD. */
 function assertUtf8(name: string, word: string): void {
   if (word.includes('\uFFFD'))
     throw new UsageError(`${name} must be UTF-8 without U+FFFD: type it so`)
 }
 
-/** Repeats none of the words: one may be a password. */
+/** Its errors repeat no word: it may be a password. */
 function assertCount(command: OperatorCommand, given: number): void {
   const { name, positionals: expected = [] } = command
   const missing = expected.slice(given).find(one => !one.startsWith('['))
@@ -284,7 +284,7 @@ export function helpOf(command: OperatorCommand, journal: string | undefined): s
     .join('\n')
 }
 
-/** What `helpOf` says, as data. */
+/** As data. */
 export function describe({
   name,
   positionals = [],
@@ -302,7 +302,7 @@ export function describe({
   }
 }
 
-/** Everyday commands come first. */
+/** In this order: everyday commands first. */
 const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
   ['Entries', 'entry', 'import', 'export'],
   ['Users and tokens', 'user', 'token', 'audit'],

@@ -1,6 +1,6 @@
 /**
- * Reaches the store through the socket of the process that has the lock. If no process has it, this
- * process takes the lock: there is always one writer.
+ * Reaches the store by the socket of the process that has the lock. If none has it, this process
+ * takes it: there is always one writer.
  */
 import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../../core-settings.ts'
@@ -35,7 +35,7 @@ import { callOf, type Operated } from '../socket/operation-table.ts'
 /** If the other process opens or closes, and does not answer. */
 const TRIES = 50
 const PAUSE_MS = 100
-/** If it answers that it is busy or closes: closing may take as long as the slowest client. */
+/** If it answers that it is busy, or closes, which takes as long as its slowest client. */
 const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
 /** A longer wait is reported. */
 const SILENT_MS = 2_000
@@ -58,9 +58,8 @@ interface Opened {
 }
 
 /**
- * Asking rejects with a `Failure` if the folder cannot be opened, and with an `OperatorError` if it
- * is another user's or has no journal and none may be made: a mistyped folder must not become a
- * store.
+ * Rejects with a `Failure` if the folder cannot be opened; with an `OperatorError` if it is another
+ * user's, or has no journal and may not get one.
  */
 export class StoreAccess implements Reached {
   readonly settings: StoreSettings
@@ -92,14 +91,14 @@ export class StoreAccess implements Reached {
     try {
       for (let tries = 1, answered = 0; ; tries++) {
         try {
-          // Looked for at each try: if the process that had the lock has ended, this one takes it.
+          // At each try: if the process that had the lock has ended, this one takes it.
           const socket =
             this.#opened === undefined ? await liveSocket(this.files, this.#folder) : undefined
           if (socket === undefined) return await this.#run(name, body)
           timer ??= this.#noteLater()
           const answer = await requestLocal(socket, name, body, operatorName(process.env))
           if (answer.status === 200) return answer.body as Result<N>
-          // Only after 503 is it certain that nothing was done: any other answer is final.
+          // Only 503 says for certain that nothing was done.
           if (answer.status !== 503 || tries >= BUSY_TRIES) throw refused(answer.body)
           answered = tries
         } catch (error) {
@@ -192,7 +191,7 @@ export class StoreAccess implements Reached {
     const kind = JOURNALS[this.settings.journal] ?? Object.values(JOURNALS)[0]
     const found = await kind!.read!(this.settings, { path, records, keys, apply: each, onProgress })
     onProgress(1)
-    // Fewer than were acknowledged before the reading began: records were removed.
+    // Fewer than were acknowledged before the reading: records were removed.
     if (found.records < (status.records ?? 0)) {
       throw new Failure('journal-damaged', `${path} ends before its last record`)
     }
@@ -200,7 +199,7 @@ export class StoreAccess implements Reached {
   }
 
   /**
-   * Gives the lock back. A later question takes it again, or asks a service that has it by then.
+   * Gives the lock back. A later question takes it again, or asks the service that has it by then.
    */
   async close(): Promise<void> {
     const closing = this.#opened
@@ -209,13 +208,13 @@ export class StoreAccess implements Reached {
   }
 
   /**
-   * The service could not read what another user makes in its folder. Throws an `OperatorError`.
+   * Throws an `OperatorError` if the service could not read what another user makes in its folder.
    */
   assertOwner(): void {
     const user = process.geteuid?.()
     const folder = disk.stat(this.#folder)
-    // A set-group-ID folder, as Kubernetes' fsGroup makes, is shared on purpose: the journal's
-    // owner counts.
+    // A folder with the set-group-ID bit, as by Kubernetes' fsGroup, is shared on purpose: the
+    // journal's owner counts.
     const isShared = folder !== undefined && (folder.mode & SET_GROUP) !== 0
     const owned = isShared ? join(this.#folder, JOURNAL_FILE) : this.#folder
     const owner = disk.stat(owned)?.uid
@@ -251,7 +250,7 @@ export class StoreAccess implements Reached {
         warn,
         progress: (what, share) => terminal.progress(what, share)
       },
-      // `begin` must not: it would make a journal in etcd, or beside a key whose journal is lost.
+      // Not for `begin`: it would make a journal in etcd, or beside a key whose journal is lost.
       { mayCreate: this.#ifMissing === 'create', files: this.files }
     )
     const operated: Operated = {
@@ -274,7 +273,7 @@ export class StoreAccess implements Reached {
     } // the lock goes last
   }
 
-  /** `init` says by itself what it has made. */
+  /** `init` itself says what it has made. */
   #onInfo(line: string): void {
     if (this.#ifMissing === 'begin' && line.startsWith(NEW_STORE)) this.#terminal.note(line)
   }
@@ -292,7 +291,7 @@ export class StoreAccess implements Reached {
   }
 }
 
-/** Behind sudo, the account that called it. A header cannot hold every character. */
+/** The account that called sudo. A header cannot hold every character. */
 function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
   return (SUDO_USER || LOGNAME || USER || '')
     .replace(/[^\w.@-]/g, '_')
@@ -304,7 +303,7 @@ function refused(answer: unknown): Error {
   return refusalOf(message, code)
 }
 
-/** Nothing was done: the process that had the lock ends. */
+/** Whether nothing was done, since the process that had the lock ends. */
 function isTransition(error: unknown): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
   return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
@@ -325,7 +324,7 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
 }
 
 /**
- * Another user's socket would be told passwords. Root may use the socket of the owner of folder or
+ * Another user's socket would be told passwords. Root may use that of the owner of folder or
  * journal.
  */
 function assertOwnSocket(files: Files, folder: string, socket: string): void {

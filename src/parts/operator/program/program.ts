@@ -1,4 +1,3 @@
-/** The operator's program. */
 import { PARTS, readValues, SETTINGS, validateCombinations } from '../../../settings.ts'
 import { systemCode } from '../../../errors.ts'
 import { VERSION } from '../../../version.ts'

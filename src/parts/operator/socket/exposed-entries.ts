@@ -1,5 +1,5 @@
 /**
- * Which passwords somebody knows who may not be told them, and which others may know. Others are
+ * Which passwords are known to somebody who may not be told them, or perhaps to others. Others are
  * served between two slices.
  */
 import type { Entry } from '../../../entries/entry.ts'
@@ -16,7 +16,6 @@ import type { State } from '../../../store/state.ts'
 import { breath } from '../../commands/signals.ts'
 import type { Found, Knows, Listed } from '../../commands/operation.ts'
 
-/** Entries looked at before others are served. */
 export const SLICE_ENTRIES = 1_000
 
 export async function knownBy(state: State, user: number): Promise<Knows> {
@@ -37,14 +36,14 @@ export async function knownBy(state: State, user: number): Promise<Knows> {
 }
 
 interface ExposedEntries extends Pick<Found, 'lists' | 'users'> {
-  /** Undefined if there is nobody. */
+  /** Undefined: nobody. */
   of(entry: Entry): Partial<Listed> | undefined
 }
 
 export function exposedEntries(state: State, abilities: NeededByOperation): ExposedEntries {
   const exposure = new Exposure(state, abilities)
   const users = new Map<number, KnownUser>()
-  // Most entries are known to the same few: each list of them is there once.
+  // Most entries are known to the same few: each list of them is kept once.
   const lists = new Map<string, { readonly at: number; readonly ids: readonly number[] }>()
   const of: ExposedEntries['of'] = ({ id, status }) => {
     const ids = exposure.of(id, false)

@@ -1,14 +1,14 @@
 /**
- * A request that is too large for the heap is refused: it would end the process, perhaps a service.
+ * Refuses a request that is too large for the heap: it would end the process, perhaps a service.
  */
 import { getHeapStatistics } from 'node:v8'
 import { OperatorError } from '../../commands/command.ts'
 import type { State } from '../../../store/state.ts'
 
-/** Measured: of an entry in memory, and of each byte of an import until it is in the state. */
+/** Measured: bytes of an entry in memory; of a byte of an import until it is in the state. */
 const ENTRY_BYTES = 350
 const TIMES_HELD = 10
-/** The young generation counts, and is not for what stays. */
+/** Node counts the young generation, but nothing stays in it. */
 const YOUNG_BYTES = 48 * 1024 * 1024
 
 /** `bytes`: of the request as JSON. Throws an `OperatorError`. */

@@ -6,10 +6,9 @@ interface Least {
   readonly ids: ReadonlyMap<number, number>
 }
 
-/** As of the last change of equal passwords. */
 const least = new WeakMap<State, Least>()
 
-/** By number of a password that several entries have: the least id of active ones. */
+/** By number of a password that several entries have: the least id of an active one. */
 export function leastIds(state: State): Least['ids'] {
   const { entries, knowledge } = state
   const { numbers } = knowledge

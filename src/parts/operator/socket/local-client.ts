@@ -1,4 +1,3 @@
-/** The operator's requests over the socket of the lock. */
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
@@ -18,10 +17,10 @@ const UNKNOWN =
   'look (journal show), and repeat the command if it did not'
 
 /**
- * The body waits until the service asks for it by 100 (RFC 9110 §10.1.1): nothing is done before.
- * Rejects with the system's error if nothing was changed, and with an `OperatorError`, so that
- * nobody repeats it unseen, if that is not known, or if the service has another version. `take`
- * gets the answer piece by piece, as it comes.
+ * The body waits until the service asks for it by 100 (RFC 9110 §10.1.1); before that, nothing is
+ * done. Rejects with the system's error if nothing was changed. Rejects with an `OperatorError`, so
+ * that nobody repeats it unseen, if that is not known, or if the service has another version.
+ * `take` gets the answer piece by piece.
  */
 export async function requestLocal(
   socketPath: string,
@@ -47,7 +46,7 @@ export async function requestLocal(
     headers
   })
   let mayBeDone = false
-  outgoing.on('error', () => {}) // the reader of the answer learns of it
+  outgoing.on('error', () => {}) // who reads the answer learns of it
   outgoing
     .on('continue', () => {
       mayBeDone = true

@@ -2,9 +2,8 @@
  * Answers the operator's program on the lock's socket, which only the folder's owner can open.
  *
  * **Nothing is done before the body is asked for.** The program sends `Expect: 100-continue`, and
- * its body only after the answer 100 (`bodyOf`). If the connection ends before that, the program
- * repeats the request; if it ends later, it says that the command may have been carried out. (The
- * lock's server emits `request` for these, too, without the 100 that Node would send by itself.)
+ * its body only after the answer 100 (`bodyOf`). If the connection ends before that, it repeats the
+ * request; if later, it says that the command may have been carried out.
  */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -34,8 +33,8 @@ export const VERSION_FIELD = 'x-version'
 export const OPERATOR_FIELD = 'x-operator'
 
 /**
- * Failures of requests of which nothing was done: they are answered 503, and the program repeats
- * them. Never a failure after which a change may have been made, such as `journal-unreachable`.
+ * Failures after which nothing was done: answered 503, and the program repeats the request. Never
+ * one after which a change may have been made, such as `journal-unreachable`.
  */
 const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-behind']
 
@@ -44,7 +43,7 @@ interface Answer {
   readonly value: unknown
 }
 
-/** The returned function ends that, and waits for operations under way. */
+/** The returned function ends it, once operations under way have ended. */
 export function serveOperations(server: Server, operated: Operated): () => Promise<void> {
   const busy = new Set<Promise<void>>()
   let isClosed = false
@@ -57,7 +56,7 @@ export function serveOperations(server: Server, operated: Operated): () => Promi
   }
   server.on('request', serve)
   return async () => {
-    // before the wait: what comes from now on is refused, and may be repeated elsewhere
+    // before the wait: whatever comes now is refused, and may be repeated elsewhere
     isClosed = true
     let timer: NodeJS.Timeout | undefined
     const isLate = new Promise(resolve => {
@@ -127,7 +126,7 @@ async function answerOf(
   }
 }
 
-/** Asks for it, and reads it. Undefined if it is too large. */
+/** Undefined if it is too large. */
 async function bodyOf(
   request: IncomingMessage,
   response: ServerResponse
@@ -143,7 +142,7 @@ async function bodyOf(
   return Buffer.concat(chunks)
 }
 
-/** As fast as they are taken; others are served between two. */
+/** As fast as they are taken. Others are served between two. */
 async function sendPieces(response: ServerResponse, pieces: Iterable<string>): Promise<void> {
   for (const piece of pieces) {
     if (response.write(piece)) continue
@@ -169,8 +168,8 @@ export async function runOperation(
   const { shape, run } = SOCKET_OPERATIONS[name] as unknown as SocketOperation<{}, unknown>
   const checked = check(shape, body)
   if (!checked.ok) throw new UsageError(sentenceOf(checked.errors))
-  // Every operation sees what other instances wrote, but for `status`, which must answer while etcd
-  // does not.
+  // Every operation sees what other instances wrote, except for `status`, which must answer while
+  // etcd does not.
   if (name !== 'status') await call.journal.catchUp?.()
   try {
     return await run(call, checked.value)

@@ -1,4 +1,4 @@
-/** What an operation means that the journal did not take: what goes on, and what to do. */
+/** If the journal did not take an operation's change: what goes on, and what to do. */
 import { isFull } from '../../../journal/files.ts'
 import { Failure } from '../../../errors.ts'
 import type { OperationName } from '../../commands/operation.ts'
@@ -24,7 +24,7 @@ const RESCUE =
   'disk, to be read there'
 const COPY = 'or copy the folder to another disk, and read it there (--data)'
 
-/** Errors that say nothing of the journal stay as they are. */
+/** Other errors stay as they are. */
 export function ofJournal(error: unknown, name: OperationName, path: string): unknown {
   if (!(error instanceof Failure)) return error
   const { code, detail, cause } = error

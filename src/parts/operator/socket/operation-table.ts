@@ -68,12 +68,11 @@ export interface Operated {
   readonly readMs: number
   readonly warn: (line: string) => void
   readonly rescue: Rescue
-  /** The data folder. */
   readonly folder: string
   readonly files: Files
 }
 
-/** `by`, the account that asks, is recorded with each change. */
+/** `by`: the account that asks, recorded with each change. */
 export interface OperationCall extends Operated {
   readonly by: string
   readonly commits: OperatorCommits
@@ -101,7 +100,6 @@ function assertFound<T>(found: T | false | undefined, why: string): T {
   return found
 }
 
-/** Throws an `OperatorError` if there is no such entry. */
 function named(entry: Entry | false | undefined, id: number): Named {
   const { sistema, usuario, ...found } = assertFound(entry, noEntry(id))
   return { id: found.id, sistema, usuario }
@@ -240,7 +238,7 @@ export const SOCKET_OPERATIONS: {
     run: async (call, { id, command, field }) => {
       if (command === undefined)
         return hidden(assertFound(call.store.state.entries.get(id), noEntry(id)))
-      // Whoever is shown another secret alone does not know the password.
+      // Who is shown another secret alone does not know the password.
       const fields = field === undefined || field === 'password' ? undefined : [field]
       const found = await disclosing(call, entries => {
         const entry = entries.get(id)
@@ -374,7 +372,7 @@ function withoutSecrets(entry: Entry): Listed {
   ) as unknown as Listed
 }
 
-/** As `true` if they are set: their values stay known if only the password changes. */
+/** `true` for each that is set: such values stay known if only the password changes. */
 function optionalSecrets(entry: Entry): { readonly [field: string]: true } {
   const set = ENTRY_FIELDS.filter(
     field => FIELDS[field].isSecret && !FIELDS[field].isRequired && entry[field]

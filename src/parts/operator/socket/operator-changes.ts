@@ -1,4 +1,4 @@
-/** Changes that only the operator makes, and the operator's name in records. */
+/** Changes that only the operator makes. Each is recorded with the operator's name. */
 import type { EncodedEvent } from '../../../journal/journal.ts'
 import { fieldsOf, hasMore, type Entry, type EntryRow } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
@@ -15,10 +15,10 @@ import { breath } from '../../commands/signals.ts'
 import { SLICE_ENTRIES } from './exposed-entries.ts'
 import type { OperationCall } from './operation-table.ts'
 
-/** `isChanged`: the last command has recorded something. */
+/** `isChanged`: whether the last command recorded something. */
 export type OperatorCommits = Commits & { readonly isChanged: boolean }
 
-/** All ways to the store: no change of an operator is recorded without the name. */
+/** The only way to the store: each record gets the name. */
 export function forOperator(store: Commits, name: string): OperatorCommits {
   let isChanged = false
   const named =
@@ -45,8 +45,7 @@ function withName({ type, by, data }: EncodedEvent, name: string): EncodedEvent 
 }
 
 /**
- * Removes the values; the id is unknown from then on. Gives the entry as it was, undefined for an
- * unknown id.
+ * Removes the values; the id stays unknown. Gives the entry as it was; undefined for an unknown id.
  */
 export function purgeEntry(store: Commits, id: number): Promise<Entry | undefined> {
   return store.commit(draft => {
@@ -55,7 +54,7 @@ export function purgeEntry(store: Commits, id: number): Promise<Entry | undefine
   })
 }
 
-/** What a command shows, read in the turn in which that is recorded; undefined shows nothing. */
+/** Undefined shows nothing. What is shown is read in the turn in which that is recorded. */
 export function disclosing<T>(
   { commits }: OperationCall,
   read: (entries: Pick<EntryTable, 'get'>) => readonly [T, Disclosure] | undefined
@@ -69,13 +68,13 @@ export function disclosing<T>(
 }
 
 type Disclosed = Events['entries.disclosed']
-/** The present passwords of `ids`, and those that they had. */
+/** `ids`: their present passwords. `former`: passwords that they had. */
 type Disclosure = Pick<Disclosed, 'command' | 'fields' | 'everything'> & {
   readonly ids: readonly number[]
   readonly former?: readonly string[] | undefined
 }
 
-/** In several records, if they are many. */
+/** Several records, if they are many. */
 function disclosed({ ids, former = [], ...what }: Disclosure): EncodedEvent[] {
   const entries = ids.length
   if (what.everything) return [event('entries.disclosed', null, { ...what, entries })]
@@ -114,10 +113,10 @@ export function oneOf<V extends number | string>(...values: readonly V[]): Rule<
 
 const STATUS = { status: oneOf(0, 1) }
 const ROW_SHAPE = { ...CREATE_SHAPE, ...STATUS }
-/** This program's export may have what an entry keeps from former versions. */
+/** An export of this program may have what older versions took. */
 const OWN_ROW_SHAPE = { ...FORMER_SHAPE, ...STATUS }
 
-/** Creates all entries or none, in one record. `given` is empty afterwards. */
+/** All or none, in one record. Empties `given`. */
 export async function importEntries(
   commits: Commits,
   given: ImportRow[],
@@ -132,7 +131,7 @@ export async function importEntries(
     if (rows.length % SLICE_ENTRIES === 0) await breath()
   }
   if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
-  // Alone in its write, so that the state has all that was decided before.
+  // Alone in its write: the state has all that was decided before.
   return commits.commitAlone(() => {
     const { imported, entries } = planOf(commits.state, rows, how.keepsDuplicates)
     if (entries.length === 0) return [[], imported]
@@ -162,8 +161,8 @@ function planOf(
     const entry = grupo === given.grupo ? given : rowOf({ ...given, grupo })
     const isDuplicate = known.has(keyOf(entry))
     if (isDuplicate) duplicates.push(i)
-    // Two equal rows of another program are one entry; of this program's export they are two, that
-    // were two before.
+    // Two equal rows of another program are one entry. Two of this program's export were two
+    // entries.
     if (!isOwn && shared.has(entry.password)) known.add(keyOf(entry))
     if (!isDuplicate || keepsDuplicates) made.push(entry)
   }
@@ -171,7 +170,7 @@ function planOf(
   return { imported: { duplicates, groups, made: made.length }, entries: made }
 }
 
-/** As JSON, about. */
+/** About, as JSON. */
 function bytesOf(rows: readonly ImportRow[]): number {
   let bytes = 0
   for (const row of rows) bytes += JSON.stringify(row).length
@@ -180,7 +179,7 @@ function bytesOf(rows: readonly ImportRow[]): number {
 
 const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
 
-/** Keys of the entries that have a password of one of these rows. */
+/** Keys of the entries that share a password with a row. */
 function knownAmong(
   { entries, knowledge: { numbers } }: State,
   rows: readonly { readonly entry: EntryRow }[]
@@ -220,7 +219,6 @@ export function groupsInUse({ entries, users, tokens }: State): ReadonlySet<stri
   return used
 }
 
-/** In the served order. */
 function rowOf(entry: EntryRow): EntryRow {
   return { ...fieldsOf(entry), status: entry.status }
 }
