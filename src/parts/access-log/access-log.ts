@@ -1,7 +1,7 @@
 /**
- * The access log: a JSON line for each request, without passwords, tokens, queries and bodies; JSON
- * escapes control characters, so no value forges a line. A slow reader or full disk loses lines,
- * which are counted, and delays no request. Lines for start and stop show when there was a log.
+ * A JSON line for each request, without passwords, tokens, queries and bodies; JSON escapes control
+ * characters, so no value forges a line. A slow reader or a full disk loses lines, which are
+ * counted, and delays no request. Lines at start and stop show when there was a log.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -27,7 +27,6 @@ export class AccessLog implements Observer {
   readonly #sink: AccessLogSink
   readonly #wallMs: () => number
   readonly #warn: (line: string) => void
-  /** Since the start. */
   lostLines = 0
   #isLosing = false
 
@@ -80,7 +79,7 @@ export class AccessLog implements Observer {
     this.#write({ service: 'stopped' }, Infinity)
   }
 
-  /** Warns of the first loss, and again once a line was written meanwhile. */
+  /** Warns of the first loss, and again after a line that was written. */
   #write(data: object, mostPendingBytes: number = MAX_ACCESS_LOG_PENDING_BYTES): void {
     const line = `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...data })}\n`
     const onWritten = (): void => {

@@ -1,4 +1,3 @@
-/** The program's own access log: lines on standard output. */
 import { Buffer } from 'node:buffer'
 import { disk } from '../../journal/files.ts'
 import type { AccessLogSink } from '../../log.ts'
@@ -19,8 +18,8 @@ export function standardOutput(): AccessLogSink {
 }
 
 /**
- * Writes lines to a file. Throws if a line is cut, as on a full disk, where Node's own write
- * ignores a short write. The next line then starts afresh.
+ * Throws if a line is cut, as on a full disk, where Node's own write ignores it. The next line then
+ * begins on a line of its own.
  */
 export function lineAppender(append: (bytes: Buffer) => number): (line: string) => void {
   let isCut = false

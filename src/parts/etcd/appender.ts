@@ -1,8 +1,7 @@
 /**
  * The writing side of an instance. `etcd-log.ts` says why a change is recorded once.
  *
- * **Events are appended right behind the record that they were decided on**, or decided again. So
- * nothing waits between the look at that record and the attempt, and the attempt looks once more.
+ * **Events are appended right behind the record on which they were decided**, or decided again.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
@@ -29,7 +28,7 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
       while (performance.now() < endMs) {
         let decided = decideNow()
         if (decided.events.length === 0) {
-          // "Nothing to change" is an answer: it must hold on all that others wrote before it.
+          // "Nothing to change" is an answer, too: it must hold on all that others wrote before.
           await inTime(follower.ask(), endMs)
           decided = decideNow()
           if (decided.events.length === 0) return
@@ -37,7 +36,7 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
         waitEndMs = Math.min(waitEndMs, endMs, performance.now() + MAX_ETCD_WAIT_MS)
         if (performance.now() < waitEndMs && (await follower.turns.wait(waitEndMs))) continue
         waitEndMs = Infinity
-        // etcd compares the marker, and does not know what it says: this alone keeps records out of
+        // etcd compares the marker, but does not know what it says: this alone keeps records out of
         // a closed journal.
         const fault = follower.writeFault()
         if (fault === undefined) {
@@ -59,8 +58,8 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
 }
 
 /**
- * True: all lines are in the journal, and applied. False: they never will be there, so the events
- * may be decided again. Rejects with `journal-unreachable` if neither is known.
+ * True: all lines are in the journal, and applied. False: they never will be, so the events may be
+ * decided again. Rejects with `journal-unreachable` if neither is known.
  */
 async function attempt(
   follower: Follower,
@@ -92,13 +91,13 @@ async function attempt(
       )
     if (place.taken === 'not yet') throw isAnswered ? error : unknown(error)
   }
-  // Only another line at the place, or another marker, proves that the attempt fails whenever it
-  // arrives.
+  // Only another line at the place, or another marker, proves that the attempt will fail whenever
+  // it arrives.
   if (place.taken === 'not yet' && log.marker!.revision === marker.revision) {
     throw new Failure('write-failed', 'another record came first, and is gone')
   }
   if (place.taken !== 'by own line') return false
-  // A batch is there whole or not at all, but the watch may have shown its beginning alone.
+  // A batch is in etcd whole or not at all, but the watch may have shown only its beginning.
   const isApplied = replica.newest.seq >= place.seq + lines.length - 1
   if (!isApplied)
     await inTime(follower.ask(), endMs).catch(error => {

@@ -1,4 +1,3 @@
-/** The commands that copy a journal into etcd, close, reopen and remove it. */
 import { UsageError, type OperatorCommand } from '../commands/command.ts'
 
 function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): OperatorCommand['run'] {

@@ -28,7 +28,7 @@ import {
 import { Replica } from './replica.ts'
 
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
-  // Asking takes a free lock, and keeps it until the copy is made.
+  // The question takes a free lock, and this process keeps it until the copy is made.
   const { path, keyFile, bytes, records, head } = await store.ask('status', {})
   if (!store.hasLock) {
     const why = 'what it changes meanwhile would be lost'
@@ -54,7 +54,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
       read = []
     }
   }
-  // Nobody appends to the file meanwhile: this process has the lock until the command ends.
+  // Nobody appends to the file: this process has the lock.
   const left =
     'the copy may not be whole: then no instance takes it, and the same command starts it over'
   await terminal
@@ -79,7 +79,7 @@ export async function close({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state === 'closed') throw new OperatorError(`${log.prefix} is closed already`)
     const word = `${isoTime(Date.now())}${marker.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
-    // Every append requires the marker that it has read: none comes after this one.
+    // Every append requires the marker that it has read, so none comes after this change.
     const { state } = await change(
       log,
       terminal,
@@ -104,7 +104,7 @@ export async function reopen({ store, terminal }: Context): Promise<void> {
   })
 }
 
-/** Removes the named journal, whatever the settings say. */
+/** The settings do not choose the journal. */
 export async function remove({
   store,
   terminal,
@@ -178,7 +178,7 @@ async function change(
   return marker
 }
 
-/** Says of a change without an answer that it may be made. */
+/** If a change has no answer, says that it may have been made. */
 function answered<T>(
   { prefix }: EtcdLog,
   terminal: Context['terminal'],

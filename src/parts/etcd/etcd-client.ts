@@ -3,7 +3,7 @@
  * 0, empty and false are left out; a failure has gRPC's code.
  *
  * A request is repeated at the next endpoint, so a change must be worded to happen once
- * (`etcd-log.ts`). The client returns to the first endpoint, the nearest, once it answers.
+ * (`etcd-log.ts`). The client returns to the first endpoint, the nearest, once that answers.
  */
 import { Buffer } from 'node:buffer'
 import {
@@ -27,9 +27,9 @@ import type { EtcdSettings } from './etcd-settings.ts'
 
 export interface EtcdAccess {
   readonly endpoints: readonly string[]
-  /** `password` is called for each login, because the operator may change it. */
+  /** `password` is called for each login: the operator may change it. */
   readonly user?: { readonly name: string; readonly password: () => string } | undefined
-  /** PEM; without `ca`, Node's authorities. */
+  /** PEM. Without `ca`, Node's authorities count. */
   readonly ca?: Buffer | undefined
   readonly cert?: Buffer | undefined
   readonly key?: Buffer | undefined
@@ -54,13 +54,13 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
   }
   const password = (): string => read(etcdPasswordFile)?.toString().split(/\r?\n/)[0] ?? ''
   const user = name === undefined ? undefined : { name, password }
-  password() // so that an unreadable file fails the start
+  password() // an unreadable file must fail the start
   return { endpoints, user, ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) }
 }
 
 /**
- * gRPC's codes of failures that pass: etcd starts, stops or has no leader. (Cancelled, unknown,
- * deadline exceeded, internal, unavailable.) After them it is not known whether a change was made.
+ * gRPC's codes of failures that pass: cancelled, unknown, deadline exceeded, internal, unavailable.
+ * After them it is not known whether a change was made.
  */
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
@@ -70,7 +70,7 @@ const MAKE_ROOM =
   'compact and defragment it, or raise --quota-backend-bytes, then end its alarm ' +
   '(etcdctl alarm disarm)'
 
-/** The request needs another token or a smaller answer, not another endpoint. */
+/** Another token or a smaller answer is needed, not another endpoint. */
 class SameEndpoint extends Error {}
 
 const SILENT = new Error('no answer in time')
@@ -108,8 +108,8 @@ export class EtcdClient {
   }
 
   /**
-   * `bodyOf` gets the attempt, from 0: later attempts should ask for less, because the answer may
-   * have been too large or slow. Rejects with `journal-unreachable` after `endMs`, with
+   * `bodyOf` gets the number of the attempt, from 0: later ones should ask for less, since the
+   * answer may have been too large or slow. Rejects with `journal-unreachable` after `endMs`, with
    * `journal-refused` and etcd's words, or `journal-closed`.
    */
   async ask(path: string, bodyOf: (attempt: number) => object, endMs: number): Promise<any> {
@@ -125,7 +125,7 @@ export class EtcdClient {
         if (error instanceof Failure) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#turnFrom(at)
-        // An earlier answer says more than a cut-off last attempt.
+        // What failed before says more than a last attempt that was cut off.
         if (error !== SILENT || why === undefined)
           why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
         if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs)
@@ -136,7 +136,7 @@ export class EtcdClient {
   }
 
   /**
-   * Rejects if the stream cannot begin or is silent for `silenceMs`, `take` throws, or the client
+   * Rejects if the stream cannot begin, is silent for `silenceMs`, `take` throws, or the client
    * returns to the first endpoint.
    */
   async follow(
@@ -210,7 +210,7 @@ export class EtcdClient {
     // expired, forgotten by this member, or users were changed
     if (code === UNAUTHENTICATED || /auth store is old/.test(message)) {
       if (this.#token === token) this.#token = undefined
-      // A token that was fetched just now is refused by this member: another may take it.
+      // This member refuses a token that it has just given: another member may take it.
       throw isOld ? new SameEndpoint(message) : new Error(message)
     }
     const refusal = new Failure('journal-refused', message)
@@ -269,14 +269,14 @@ export class EtcdClient {
     const headers: Record<string, string> = {
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(text)),
-      // A member that loses its leader then ends the watch, instead of being silent.
+      // Then a member that loses its leader ends the watch, and is not silent.
       'Grpc-Metadata-Hasleader': 'true',
       ...(token === undefined ? {} : { Authorization: token })
     }
     const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }
     if (signal !== undefined) options.signal = signal
     const request = (isTls ? requestHttps : requestHttp)(url, options)
-    // Destroying an answered request would only report a cut-off.
+    // To destroy a request that has an answer would only report a cut-off.
     let stopped: { destroy(why: Error): unknown } = request
     const response = new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', answer => {
@@ -308,7 +308,7 @@ function linesOf(take: (line: string) => void): (text: string) => void {
 }
 
 function answerOf(status: number, text: string): Answer {
-  // etcd 3.4 sends a trailer in the body, after a failure's JSON.
+  // In etcd 3.4, a trailer follows the JSON of a failure in the body.
   const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
   const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)
   if (isAnswer)

@@ -102,8 +102,8 @@ function statusOf(follower: Follower): ReturnType<DurableJournal['status']> {
 }
 
 /**
- * Only `STALE_READS` lets a request go on without an answer of etcd, and none with a token that is
- * not known here.
+ * Only `STALE_READS` lets a request go on without an answer of etcd, and none whose token is
+ * unknown here.
  */
 function catchUpOf(
   follower: Follower,
@@ -123,7 +123,7 @@ function catchUpOf(
 
 /**
  * Gives whether it has made the journal. Each question needs the answer before it: is there a
- * marker? does it allow reading, with these keys? are all records there? and nothing else among
+ * marker? does it allow reading, with these keys? are all records there? is anything else among
  * them?
  */
 async function start(
@@ -133,10 +133,10 @@ async function start(
 ): Promise<boolean> {
   const { log, sealing, replica } = follower
   const inTime = (ms: number): number => performance.now() + ms
-  // Only a read: a full etcd refuses whatever may put something.
+  // A read: a full etcd refuses all that could put something.
   const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   const isNew = log.marker === undefined && newKey !== undefined
-  // Only where no record is: keys that lost their marker must not become a new journal's.
+  // Only without any record: keys that lost their marker must not become a new journal's.
   if (isNew) await log.change(undefined, newKey, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
   const { marker, prefix } = log
   if (marker === undefined) throw withoutMarker(prefix, keys)
@@ -147,7 +147,6 @@ async function start(
   const { seq } = replica.newest
   // Without records, only the marker tells a new journal from one that was emptied.
   if (seq === 0 && hadRecords(marker)) throw emptied(prefix)
-  // Keys of the range, less those that were applied.
   const among = (await log.look(inTime(ETCD_READ_TIMEOUT_MS), seq)) - seq
   if (among > 0) {
     const how = `remove them (etcdctl get ${prefix}/ --prefix --keys-only shows all)`
@@ -178,7 +177,7 @@ function sealerOf(
   }
 }
 
-/** A rotation may come before the first record, which decides. */
+/** The first record's key decides; a rotation may come before it. */
 class TagKeys {
   readonly #sealing: Sealing
   #name: string | undefined

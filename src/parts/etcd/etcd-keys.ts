@@ -41,7 +41,7 @@ interface Range {
 }
 
 const SEQ_DIGITS = 16
-/** Holds all that is not sealed, and the nonce. */
+/** Longer than all that is not sealed, and the nonce. */
 const START_CHARACTERS = 256
 
 export class Keys {
@@ -73,8 +73,8 @@ export class Keys {
   }
 
   /**
-   * Compares the beginning, which no other line has: the whole may be long. Nothing to compare
-   * before the first.
+   * Compares the beginning, which no other line has, since the whole may be long. Nothing for
+   * `START`.
    */
   isAt({ seq, text }: Stored): object[] {
     // Shorter than the line: GREATER does not include what is equal.
@@ -88,7 +88,7 @@ export class Keys {
         ]
   }
 
-  /** Also the text: an etcd that was restored from a snapshot may give a revision twice. */
+  /** The text, too: an etcd restored from a snapshot may give a revision twice. */
   isMarker({ text, revision }: Marker): object[] {
     return [
       { target: 'MOD', key: this.marker, mod_revision: revision },
@@ -96,7 +96,7 @@ export class Keys {
     ]
   }
 
-  /** Leaves out other programs' keys, and the marker. */
+  /** Without other programs' keys, and the marker. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
     return kvs
       .map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) }))

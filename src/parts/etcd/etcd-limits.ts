@@ -1,4 +1,3 @@
-/** The bounds of this part. */
 import { strict as assert } from 'node:assert'
 import { MAX_LINE_BYTES } from '../../limits.ts'
 
@@ -14,7 +13,10 @@ export const ETCD_LOOK_BACK_MS: number = 30_000
 export const ETCD_PROBE_PAUSE_MS: number = 1_000
 /** Longer silence begins the watch again: a cut-off endpoint says nothing. */
 export const ETCD_WATCH_SILENCE_MS: number = 10_000
-/** How long others wait for a turn, besides four times its last append; at most. */
+/**
+ * How long others wait for a turn: this, and four times its last append; at most
+ * `MAX_ETCD_TURN_MS`.
+ */
 export const ETCD_TURN_MS: number = 250
 export const MAX_ETCD_TURN_MS: number = 1_000
 /** For all waits before an attempt. */
@@ -25,11 +27,11 @@ export const MAX_ETCD_NAMED_KEYS = 20
 const MAX_TXN_OPERATIONS = 128
 /** Leaves room to put the marker and change a turn. */
 export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 4
-/** Then a transaction takes no further record. */
+/** A transaction with so many takes no further record. */
 export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024
-/** With what may come before, within etcd's `--max-request-bytes`. */
+/** With what may come before it, within etcd's `--max-request-bytes`. */
 export const MAX_ETCD_RECORD_BYTES: number = 1280 * 1024
-/** Records of the first page; bytes of later pages; records at most. */
+/** Records of the first page, bytes of a later one; never more than the most records. */
 export const ETCD_FIRST_PAGE_RECORDS: number = 128
 export const ETCD_PAGE_BYTES: number = 1024 * 1024
 export const MAX_ETCD_PAGE_RECORDS: number = 8_192

@@ -8,8 +8,8 @@
  * at its place, or another marker, was read. Neither is ever undone, so attempts on their way fail.
  * Until then the same bytes are sent again, and etcd takes them once.
  *
- * A nonce makes each line's beginning unique, so the keys are 1 to n without a gap. A read requires
- * the known marker and newest record too, so an etcd restored from a snapshot is noticed.
+ * A nonce makes each line's beginning unique, so the keys are 1 to n without a gap. A read, too,
+ * requires the known marker and newest record, so an etcd restored from a snapshot is noticed.
  */
 import { randomBytes } from 'node:crypto'
 import { Failure } from '../../errors.ts'
@@ -56,7 +56,7 @@ export class EtcdLog {
   marker: Marker | undefined
   tookMs = 0
   #pageRecords = ETCD_FIRST_PAGE_RECORDS
-  /** Keys behind the records that are no records. */
+  /** Keys behind the records that are not the journal's. */
   #strangers = 0
 
   constructor(client: EtcdClient, prefix: string, warn: (line: string) => void = () => {}) {
@@ -68,7 +68,7 @@ export class EtcdLog {
   }
 
   /**
-   * Appends all lines or none. If none, it gives other records or reads a changed marker; without
+   * Appends all lines or none. If none, gives other records, or reads a changed marker; without
    * either, the record is gone. After a rejection, the lines may be there, or may still come.
    */
   async append(
@@ -78,7 +78,7 @@ export class EtcdLog {
     endMs: number
   ): Promise<Appended> {
     const first = after.seq + 1
-    // Keys have no gaps: if the first of these is free, so are all.
+    // Keys have no gaps: if this key is free, so are all behind it.
     const beganMs = performance.now()
     // The first record and the word that there are records: never one without the other.
     const text = marker.state === 'empty' ? markerText({ ...marker, state: 'begun' }) : undefined
@@ -98,7 +98,7 @@ export class EtcdLog {
         failure: [
           { request_range: this.#keys.range(first, pageSizeOf(ETCD_FIRST_PAGE_RECORDS, attempt)) },
           { request_range: { key: this.#keys.marker } },
-          // No turn in a journal that was removed meanwhile: that would leave a key behind.
+          // No turn in a journal that was removed: that would leave a key behind.
           {
             request_txn: {
               compare: this.#keys.isMarker(marker),
@@ -139,8 +139,8 @@ export class EtcdLog {
   }
 
   /**
-   * No older than this call; reads a changed marker again. Rejects with `journal-missing` without
-   * the marker, and with `journal-damaged` if the record is gone, a gap follows it, or the marker
+   * As of this call or later; reads a changed marker again. Rejects with `journal-missing` without
+   * the marker; with `journal-damaged` if the record is gone, a gap follows it, or the marker
    * forbids reading.
    */
   async after(record: Stored, endMs: number): Promise<RecordPage> {
@@ -167,8 +167,7 @@ export class EtcdLog {
       if (succeeded !== true)
         throw this.#damage('its newest record is no longer in etcd, or is another one')
       const records = this.#keys.recordsIn(responses[0].response_range.kvs)
-      // A record behind a gap is never given: it would be applied in the place of the one that is
-      // missing.
+      // A record behind a gap is never given: it would be applied in place of the missing one.
       const gap = records.findIndex(({ seq }, i) => seq !== first + i)
       if (gap >= 0) throw this.#isMissing(first + gap)
       const behind = Number(responses[1].response_range.count ?? 0)
@@ -186,7 +185,7 @@ export class EtcdLog {
     }
   }
 
-  /** A transaction that only reads is linearizable. `limit` is how many records it asked for. */
+  /** A transaction that only reads is linearizable. `limit`: the records that it asked for. */
   async #askAfter(
     record: Stored,
     marker: Marker | undefined,
@@ -289,7 +288,7 @@ export class EtcdLog {
   }
 
   /**
-   * Changes the marker if it is still `from` (undefined: if there is none). `isEmpty` requires that
+   * Changes the marker if it is still `from`; undefined: if there is none. `isEmpty` requires that
    * there are no records, `removes` removes them. Gives the marker as it is then. The caller
    * compares its text: an attempt without an answer may have made the change.
    */
@@ -341,7 +340,7 @@ export class EtcdLog {
       }),
       endMs
     )
-    // an attempt without an answer did it
+    // An attempt without an answer did it.
     return succeeded === true || markerIn(responses[0]) === undefined
   }
 
@@ -349,7 +348,7 @@ export class EtcdLog {
     return String(Math.ceil(ETCD_TURN_MS + 4 * this.tookMs))
   }
 
-  /** A later read may have been answered first. */
+  /** A later read may have been answered before this one. */
   #learn(found: Marker | undefined): void {
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker?.revision ?? 0))
       this.marker = found
@@ -363,7 +362,7 @@ export class EtcdLog {
     return this.#damage(`record ${seq} is missing, others follow it`)
   }
 
-  /** At most twice as long, because its records may be longer. */
+  /** No more than twice as many as now, since the next records may be longer. */
   #fit(records: readonly Stored[], left: number): void {
     const bytes = records.reduce((sum, { text }) => sum + text.length, 0)
     const fitting = Math.floor((records.length * ETCD_PAGE_BYTES) / Math.max(1, bytes))

@@ -1,4 +1,3 @@
-/** The settings of the journal in etcd. */
 import {
   fail,
   parseList,

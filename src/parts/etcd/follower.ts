@@ -41,7 +41,7 @@ export class Follower {
   readonly #wallMs: () => number
   /** Applies all that was written before the call, and gives its revision. */
   readonly ask: () => Promise<string>
-  /** Why new records of others are unknown. */
+  /** Set while new records of others are unknown. */
   outage: Failure | undefined
   #refusal: Failure | undefined
   #fullSince: number | undefined
@@ -74,21 +74,18 @@ export class Follower {
     return this.readFault ?? this.writeFault() ?? this.#refusal
   }
 
-  /** While a full etcd is the trouble. */
+  /** If a full etcd is the trouble. */
   get fullSince(): number | undefined {
     return this.trouble === this.#refusal ? this.#fullSince : undefined
   }
 
-  /** While `journal-behind` is the trouble. */
+  /** If `journal-behind` is the trouble. */
   get readPercent(): number | undefined {
     if (this.trouble?.code !== 'journal-behind' || this.#behind === undefined) return undefined
     return Math.floor((100 * this.#behind.seq) / this.#behind.of)
   }
 
-  /**
-   * What forbids to write, by what is known here. An outage that may pass does not: the attempt
-   * finds out.
-   */
+  /** What forbids to write, as far as is known here. An outage does not: the attempt finds out. */
   writeFault(): Failure | undefined {
     const {
       replica: { broken },
@@ -106,8 +103,8 @@ export class Follower {
   }
 
   /**
-   * Throws if a record does not follow. The only way to the replica: a broken one takes nothing
-   * more.
+   * Throws if a record does not follow. No other way leads to the replica, and a broken one takes
+   * nothing more.
    */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
@@ -115,7 +112,7 @@ export class Follower {
   }
 
   wrote(error?: Failure): void {
-    // An instance is behind until it has read all. An answer to an append does not change that.
+    // An instance is behind until it has read all; an answer to an append does not change that.
     const isBehind = this.outage?.code === 'journal-behind'
     if (!isBehind && (error === undefined || error.code === 'journal-unreachable'))
       this.outage = error
@@ -139,7 +136,7 @@ export class Follower {
         })
         await this.log.follow(revision, change => this.#see(change), signal)
       } catch (error) {
-        // `ask` reports outages; a watch may end at any time.
+        // `ask` reports outages, and a watch may end at any time.
         if (
           error instanceof Failure &&
           error.code === 'journal-refused' &&
@@ -218,7 +215,7 @@ export class Follower {
       why !== undefined && isFull(why) ? (this.#fullSince ?? this.#wallMs()) : undefined
   }
 
-  /** Nobody else may ask whether etcd takes writes again. */
+  /** Nothing else asks whether etcd takes writes again. */
   #probe(): void {
     this.#probing ??= setTimeout(async () => {
       this.#probing = undefined

@@ -1,7 +1,6 @@
 /**
  * What this instance has applied of the shared journal: the records from the first on, each once
- * and in order. `newest` and `head` move together, and only behind a record that was verified and
- * applied.
+ * and in order. `newest` and `head` move together, behind a record that was verified and applied.
  */
 import { Failure, systemCode } from '../../errors.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
@@ -34,14 +33,14 @@ export class Replica {
     this.#name = name
   }
 
-  /** To learn whose line is applied next. */
+  /** Its `taken` says whose line is applied there. */
   expect(text: string): PlacedRecord {
     return (this.#place = { seq: this.newest.seq + 1, text, taken: 'not yet' })
   }
 
   /**
    * Skips applied records, and those behind a gap. Throws `journal-damaged` or `key-unknown` if a
-   * record does not follow, with those before applied.
+   * record does not follow; those before it are applied.
    */
   take(records: readonly Stored[]): void {
     for (const record of records) {

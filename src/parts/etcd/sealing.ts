@@ -49,7 +49,7 @@ export class Sealing implements KeyFinder {
     return this.find(this.#log.marker!.key)
   }
 
-  /** Why nothing may be sealed: a key to seal or read with is missing. */
+  /** If a key to seal or read with is missing. */
   fault(): Failure | undefined {
     try {
       this.key()
@@ -69,7 +69,7 @@ export class Sealing implements KeyFinder {
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!
-    this.#keys = this.#read(marker.key) // what other instances will be given a copy of
+    this.#keys = this.#read(marker.key) // copies of it go to the other instances
     const { name } = this.#keys.newest
     // A new key never seals at once: the other instances could not read what it seals.
     if (name === marker.key) {

@@ -12,9 +12,8 @@ export function singleFlight<T>(
   request: (endMs: number) => Promise<T>,
   boundMs: number
 ): () => Promise<T> {
-  /** Not sent yet: a new caller may share it. */
+  /** Not sent yet: new callers share it. */
   let waiting: Promise<T> | undefined
-  /** Sent, and not answered yet. */
   let underWay: Promise<T> | undefined
   const queued = async (): Promise<T> => {
     const endMs = performance.now() + boundMs

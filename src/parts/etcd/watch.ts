@@ -1,4 +1,3 @@
-/** The watch on a journal's keys in etcd. */
 import { Failure } from '../../errors.ts'
 import type { EtcdClient } from './etcd-client.ts'
 import type { Keys, KeyValue, Stored, Turn } from './etcd-keys.ts'
@@ -11,8 +10,8 @@ export interface WatchedChange {
 }
 
 /**
- * From the revision behind `revision` on: the reader has seen that one. Rejects if the watch fails,
- * with `journal-refused` if etcd's user may not watch these keys.
+ * Begins behind `revision`, which the reader has seen. Rejects if the watch fails, with
+ * `journal-refused` if etcd's user may not watch these keys.
  */
 export function follow(
   client: EtcdClient,

@@ -76,7 +76,7 @@ export function healthRoutes(
       operation: 'health',
       path: '/healthz',
       description: HEALTH,
-      // A look at the file takes 2 µs, a sixth of a request: a flood costs so much more than any
+      // A look at the file takes 2 µs, a sixth of a request, so a flood costs hardly more than any
       // other.
       answer: () => {
         const { fault, mayHeal, readPercent, fullSince } = journal.status()
@@ -99,7 +99,7 @@ export function healthRoutes(
       path: '/metrics',
       description: METRICS,
       answer: () => exposed(measure()),
-      // Metrics count all entries: a token that does not see all of them is none here.
+      // A metric counts all entries: a token that does not see all of them does not suffice.
       isAllowed: session => session !== undefined && session.groups === undefined
     }
   ]
@@ -158,7 +158,7 @@ const FIELDS_OF_PROXIES = [
   'via'
 ] as const
 
-/** Undefined: the client is a program on this machine. */
+/** Undefined for a program on this machine. */
 function refusal(
   { client, head }: Call<unknown>,
   allowedHosts: ReadonlySet<string>

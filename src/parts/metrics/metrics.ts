@@ -1,4 +1,3 @@
-/** Counts of requests and journal writes. */
 import type { Ended, Observer } from '../../log.ts'
 
 const REQUEST_SECONDS = [

@@ -1,4 +1,3 @@
-/** `/healthz` and `/metrics`, for monitoring. */
 import { parseWord, setting } from '../../core-settings.ts'
 import type { Part } from '../../part.ts'
 

@@ -1,4 +1,3 @@
-/** The words, bodies and example answers of each operation of the contract. */
 import { UNKNOWN } from '../../entries/entry-routes.ts'
 import { TEXTS } from '../../contract.ts'
 import { FORBIDDEN, invalidReply, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -20,7 +19,7 @@ import {
 } from '../routes/described-route.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
-/** Of a request: the service ignores what it does not know. Answers may get more fields. */
+/** For requests, of which the service ignores unknown fields. Answers may get more fields. */
 const closed = (schema: Schema): Schema => ({ ...schema, additionalProperties: false })
 const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
@@ -37,7 +36,7 @@ function optionalText({ help, pattern }: (typeof FIELDS)[EntryField]): Schema {
 
 const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
-/** Examples with a schema's fields refer to it, but for `Message`. */
+/** Examples with the fields of a schema refer to it, except for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
   Entry: {
     ...object({

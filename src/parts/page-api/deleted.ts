@@ -1,4 +1,3 @@
-/** The deleted entries without their secrets, newest first. */
 import { Buffer } from 'node:buffer'
 import { openFieldsOf, type Entry } from '../../entries/entry.ts'
 import { idsOn, pageOf } from '../../entries/paged-list.ts'
@@ -8,7 +7,10 @@ import { nameOf } from './names.ts'
 
 type Deleted = Pick<State, 'entries' | 'deletions' | 'users'>
 
-/** A JSON array: as many entries in sight below `id` as `maxBytes` hold, at least one. */
+/**
+ * A JSON array, newest first, without secrets: as many entries in sight below `id` as `maxBytes`
+ * hold, at least one.
+ */
 export function deletedBelow(
   state: Deleted,
   id: number,

@@ -1,6 +1,6 @@
 /**
- * The history of an entry: who changed what and when. A former secret is answered alone, because
- * its reader then knows it.
+ * Who changed an entry, what and when. Each former secret has an answer of its own: its reader
+ * knows it from then on.
  */
 import { BUSY, jsonReply, type Reply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../entries/entry-routes.ts'

@@ -1,6 +1,6 @@
 /**
- * An entry's history, read from the journal a piece at a time, with other requests answered
- * meanwhile.
+ * Reads an entry's history from the journal a piece at a time; other requests are answered in
+ * between.
  */
 import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
@@ -27,7 +27,7 @@ export interface Change {
    * of sight.
    */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept' | 'unseen'
-  /** Those that nobody is answered, too: their names may be said. */
+  /** Unanswered fields, too: their names may be said. */
   readonly fields: EntryChanges
 }
 
@@ -72,7 +72,7 @@ export function historyReader(
   }
 }
 
-/** To be asked for each change of an entry, the oldest first. */
+/** For all changes of an entry, the oldest first. */
 function seenBy(groups: Groups): (change: Change) => Change {
   let state: EntryChanges = {}
   let isSeen = false

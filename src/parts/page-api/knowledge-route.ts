@@ -1,4 +1,3 @@
-/** Who knows the present password of an entry. */
 import { jsonReply } from '../../http/reply.ts'
 import { UNKNOWN, unknownIdIn } from '../../entries/entry-routes.ts'
 import type { Call } from '../../http/router.ts'

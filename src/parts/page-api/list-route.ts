@@ -1,4 +1,3 @@
-/** The list without secrets, tagged, and packed for whoever takes that. */
 import type { Call } from '../../http/router.ts'
 import { jsonReply } from '../../http/reply.ts'
 import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS } from '../../entries/entry.ts'

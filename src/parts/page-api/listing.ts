@@ -1,7 +1,7 @@
 /**
- * The list without secrets. Only a caller who sees all entries and may read their passwords learns
- * what depends on a password's text, because that would answer guesses: how many other entries
- * share it, and who knows it from elsewhere.
+ * The list without secrets. What depends on a password's text answers guesses, so only callers who
+ * see all entries and may read their passwords learn it: how many other entries share it, and who
+ * knows it from elsewhere.
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -13,8 +13,8 @@ import { Column } from '../../store/column.ts'
 import type { State } from '../../store/state.ts'
 
 /**
- * `reused` counts equal passwords of all entries, so it is for callers who see all of them;
- * `exposed` names the users who know a password and may be told it no more.
+ * `reused`: equal passwords of all entries. `exposed`: users who know a password and may not be
+ * told it any more.
  */
 export type ListForm = 'plain' | 'reused' | 'exposed' | 'reused exposed'
 
@@ -23,9 +23,9 @@ export interface Listing {
   readonly tag: string
 }
 
-/** Of `exposedTo`: all names of all entries would be more than a process can hold. */
+/** In `exposedTo`: the names for all entries would be more than a process can hold. */
 const MAX_NAMED = 5
-/** Shown as set, no more. */
+/** Only shown as set. */
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
 /** Pages made before other requests are served. */
 const SLICE_PAGES = 64
@@ -74,7 +74,7 @@ export function listingOf(
   }
 }
 
-/** When something else was last to be said of passwords of a page. */
+/** By page: when something else was last to be said of its passwords. */
 function passwordChanges({ entries, knowledge: { numbers } }: State): (page: number) => number {
   const changedAt = new Column()
   let lookedAt = -1

@@ -1,4 +1,3 @@
-/** How answers name whoever made a change. */
 import type { Knower } from '../../knowledge/knowledge.ts'
 import type { State } from '../../store/state.ts'
 

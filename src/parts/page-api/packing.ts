@@ -18,8 +18,8 @@ export function isPackable({ bytes: { length } }: Listing): boolean {
 }
 
 /**
- * Undefined while another list is packed. One list is packed at a time, and one kept for each form,
- * to bound the cost of lists that always change.
+ * Undefined while another list is packed: one at a time, and one kept for each form, bound the cost
+ * of lists that always change.
  */
 export function packer(): (
   list: Listing,

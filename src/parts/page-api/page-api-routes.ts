@@ -1,4 +1,3 @@
-/** The routes of this part, guarded and limited like the contract's. */
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../entries/entry-routes.ts'
 import type { Call } from '../../http/router.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -28,7 +27,7 @@ const RESTORED = messageReply(200, 'contraseña restaurada')
 
 /** One digit more than an id has. */
 const NO_ID = 1e15
-/** Unless the first value in an answer is larger. */
+/** A single value may be larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** A history needs a journal in a file. */
@@ -112,7 +111,7 @@ function deletedRoutes({ state }: Store): readonly DescribedRoute[] {
       method: 'GET',
       path: '/api/deletedPasswords/{id}',
       description: OLDER,
-      // Any id: an answer that depends on the newest one would tell of entries out of sight.
+      // Any id: to ask for the newest one would tell of entries out of sight.
       handle: ({ id, session }) => (id === 0 ? UNKNOWN : replyBelow(id, session))
     }
   ]

@@ -1,4 +1,3 @@
-/** Routes beyond the contract: open list, deleted entries, histories. */
 import { parseSwitch, setting } from '../../core-settings.ts'
 import type { Route } from '../../http/router.ts'
 import type { Part } from '../../part.ts'
@@ -7,7 +6,7 @@ interface ExtraSettings {
   readonly extraRoutes: boolean
 }
 
-/** The page needs these in any case. */
+/** With a page, whatever the setting says. */
 const FOR_PAGE: ReadonlySet<string> = new Set([
   'listEntries',
   'oneTimeCode',
@@ -32,13 +31,13 @@ export const pageApi: Part<ExtraSettings> = {
     listEntries: ['entry:list', 'listPassword'],
     oneTimeCode: 'getPassword',
     deletedPasswords: 'password:deleted',
-    // Closing one route must close the other, which gives the same entries.
+    // Both give the same entries: to close one must close the other.
     olderDeletedPasswords: 'deletedPasswords',
     restorePassword: 'password:restore',
     historyPassword: 'password:history',
     formerPassword: 'historyPassword',
     formerNotes: 'formerPassword',
-    // Whoever may read histories knows who set which password.
+    // Who may read histories knows who set which password.
     whoKnows: ['entry:knowledge', 'historyPassword']
   },
   open: async context => {

@@ -26,7 +26,7 @@ export class Asset {
   /** Smallest first; the last is the file itself. */
   #variants: readonly Variant[] | undefined
 
-  /** `headers`, names and values in turn, go with every answer. */
+  /** `headers`: names and values in turn, for every answer. */
   constructor(bytes: Buffer, kind: Kind, headers: readonly string[]) {
     this.#prepare = () => variantsOf(bytes, kind, headers)
   }

@@ -1,4 +1,3 @@
-/** The page's routes, and the limits that a browser keeps for its files. */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
@@ -14,7 +13,7 @@ import { Asset } from './asset.ts'
 /** Missing in a bundle in CommonJS. */
 const { dirname, filename = '' } = import.meta
 
-/** The page is always the compiled one, even if this program runs from its sources. */
+/** The compiled page, even if this program runs from its sources. */
 const BROWSER = filename.endsWith('.ts') ? '../../../dist/parts/page/browser' : 'browser'
 
 const TYPES: { readonly [extension: string]: string } = {
@@ -27,7 +26,9 @@ const TYPES: { readonly [extension: string]: string } = {
   '.webmanifest': 'application/manifest+json'
 }
 
-/** Only the service's own files are loaded, asked and run; no text becomes markup or script. */
+/**
+ * The page loads, asks and runs only the service's own files, and no text becomes markup or script.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -57,7 +58,7 @@ const HEADERS = [
   'clipboard-read=(), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
 ]
 
-/** A browser keeps it, and asks each time whether it is still this. */
+/** A browser keeps it, and asks each time whether it is still valid. */
 const ASKED_AGAIN = 'no-cache'
 /** The path changes with the contents. */
 const KEPT = 'public, max-age=31536000, immutable'
@@ -125,10 +126,7 @@ export function pageRoutes(
   }
 }
 
-/**
- * All but the page itself, in their order; one style sheet of all, in which the page's own comes
- * first.
- */
+/** Without the page itself; the style sheets as one, in which the page's own comes first. */
 function servedFiles(
   inFolder: readonly string[],
   read: (name: string) => Buffer
@@ -144,7 +142,9 @@ function servedFiles(
   ].sort(([one], [other]) => (one < other ? -1 : 1))
 }
 
-/** Without layout, and style sheets without comments; no script has a text of several lines. */
+/**
+ * Style sheets lose their comments, all files their layout: no script has a text of several lines.
+ */
 function squeezed(name: string, bytes: Buffer): Buffer {
   if (!/\.(js|css)$/.test(name)) return bytes
   const text = String(bytes)

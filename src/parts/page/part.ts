@@ -1,4 +1,3 @@
-/** The page for people. */
 import { parseSwitch, setting } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
 import type { Part } from '../../part.ts'

@@ -1,6 +1,6 @@
 /**
- * Logins by a proxy in front of the service that knows who somebody is, and by the host of an
- * embedded service.
+ * Logins by a proxy in front of the service, or by the host of an embedded one, which know who
+ * somebody is.
  */
 import { fail, parseNonEmpty, setting, type CoreSettings } from '../../core-settings.ts'
 import { Failure } from '../../errors.ts'
@@ -54,7 +54,7 @@ export const proxyLogin: Part<ProxyLoginSettings> = {
   }
 }
 
-/** Whoever is removed at the proxy keeps the token until it ends. */
+/** A user who is removed at the proxy keeps the token until it ends. */
 function lacking({ auth, tokenTtlMinutes }: Partial<CoreSettings>): string[] {
   return [
     ...(auth === 'bearer' ? [] : ['AUTH=bearer']),
@@ -62,7 +62,7 @@ function lacking({ auth, tokenTtlMinutes }: Partial<CoreSettings>): string[] {
   ]
 }
 
-/** A name that every proxy passes on, and that means nothing else to this service. */
+/** The name must pass every proxy, and mean nothing else here. */
 function parseHeader(text: string): string {
   const name = text.toLowerCase()
   const isTaken =

@@ -1,6 +1,6 @@
 /**
- * `POST /api/proxyLogin`: a token for whoever somebody trusted vouches for. Every refusal is
- * answered alike.
+ * `POST /api/proxyLogin`: a token for a user for whom a trusted proxy or host vouches. All refusals
+ * are answered alike.
  */
 import { Buffer } from 'node:buffer'
 import { clientKey, isTrusted, peerOf, type Peer } from '../../http/client.ts'
@@ -34,7 +34,7 @@ interface ProxyLogin extends Pick<
   readonly secret: Secret | undefined
 }
 
-/** `kind` stands for all refusals that are warned of once in a while; without one, none is. */
+/** `kind`: refusals of one kind are warned of once in a while. Undefined: no warning. */
 interface Refusal {
   readonly kind?: string
   readonly why: string
@@ -119,7 +119,7 @@ function vouchedIn(
   }
 }
 
-/** Of one person, that may stand in a log; U+FFFD was no UTF-8. */
+/** Of one person, fit for a log; U+FFFD was no UTF-8. */
 function isAddress(given: string): boolean {
   return !/[,\ufffd\p{C}]/u.test(given) && emailRule.fault('email', given) === undefined
 }

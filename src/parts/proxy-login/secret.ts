@@ -1,4 +1,3 @@
-/** The secret that the service shares with the proxy. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import { fileFault, type Files } from '../../journal/files.ts'
@@ -6,10 +5,10 @@ import { fileFault, type Files } from '../../journal/files.ts'
 export const SECRET_HEADER = 'x-proxy-login-secret'
 const MIN_SECRET_CHARACTERS = 32
 const MAX_SECRET_CHARACTERS = 1024
-/** Of a word that is repeated, or a placeholder, there are fewer. */
+/** A repeated word, or a placeholder, has fewer. */
 const MIN_DIFFERENT_CHARACTERS = 10
 
-/** As a header can have it. */
+/** As a header can carry it. */
 const SECRET = new RegExp(`^[!-~]{${MIN_SECRET_CHARACTERS},${MAX_SECRET_CHARACTERS}}$`)
 
 export type Secret = (shown: string) => boolean

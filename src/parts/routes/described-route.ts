@@ -1,4 +1,4 @@
-/** What a part says about its routes, for `/openapi.json`. */
+/** For `/openapi.json`. */
 import { jsonReply, type Reply } from '../../http/reply.ts'
 import type { Route } from '../../http/router.ts'
 import { FIELDS, REQUIRED_FIELDS, type EntryField, type EntryFields } from '../../entries/entry.ts'
@@ -10,14 +10,13 @@ export type Schema = { readonly [keyword: string]: unknown }
 /** An example. Its schema follows from it, unless one is given. */
 type Answer = Reply & { readonly schema?: Schema }
 
-/** Names tie requests to answers. */
+/** An example of a request and that of its answer have one name. */
 export interface RouteDescription {
   readonly tag: string
   readonly summary: string
   readonly description: string
   /** Examples of `{id}`. */
   readonly ids?: { readonly [name: string]: number }
-  /** With examples. */
   readonly body?: Schema
   readonly isBodyOptional?: boolean
   readonly honoursIfMatch?: boolean
@@ -53,5 +52,5 @@ export function answered(properties: {
 
 export const TEXT: Schema = { type: 'string' }
 
-/** No example has it. */
+/** An id that no example has. */
 export const UNKNOWN_ID = 999_999_999

@@ -1,5 +1,5 @@
 /**
- * `journal rescue`: the command writes the file, so that any place will do; the service need not be
+ * `journal rescue`: the command writes the file, so it may be anywhere, and the service need not be
  * able to write.
  */
 import { Buffer } from 'node:buffer'
@@ -42,7 +42,7 @@ export async function rescue({
   if (path === running.path)
     throw new OperatorError(`${path} is the name of the journal itself; name another file`)
   const damage = running.fault === undefined ? await damageOf(store, running) : undefined
-  // The service is told last: from then on its stop writes no rescued journal of its own.
+  // The service is told last: after that, its stop writes no rescued journal of its own.
   let secrets: readonly string[] | undefined
   const { records, head, entries, before } = await makeFile(
     store.ending,
@@ -66,7 +66,9 @@ export async function rescue({
   ])
 }
 
-/** What the journal still has is not lost: a service whose key file comes back goes on with it. */
+/**
+ * What the journal still has is not lost: if the key file comes back, the service goes on with it.
+ */
 function nextSteps(
   running: FolderStatus,
   path: string,
@@ -125,7 +127,7 @@ async function readBack(
   const state = emptyState()
   let before: EarlierEnd | undefined
   try {
-    // With the keys that stay to the operator: what they do not open is no rescue.
+    // With the operator's own keys: what they do not open is not rescued.
     const { records, head } = await readWithBreaths(store.files, path, keys, record => {
       before ??= earlierEnd(record)
       state.apply(record)

@@ -10,14 +10,14 @@ import { makeWhole } from '../../commands/whole-file.ts'
 import { checkpointAt, firstOf } from './rewrite.ts'
 import { contentOf, sealedPieces, writeJournal, type Content } from './write-journal.ts'
 
-/** The head up to which a command has written everything to a file, and synced that. */
+/** A command has written everything up to this head to a file, and synced it. */
 export interface Rescue {
   head: string | undefined
 }
 
 export const WHOLE_JOURNAL = 'the journal is whole: journal backup FILE copies it'
 
-/** `damage`: why the file is lost, which the service has not noticed. The journal fails for it. */
+/** `damage`: why the file is lost, if the service has not noticed. The journal then fails. */
 export function rescuedLines(
   journal: DurableJournal,
   state: State,
@@ -34,7 +34,6 @@ export function rescuedLines(
   )
 }
 
-/** As in the key file. */
 export function rescuedKeys(journal: DurableJournal): { readonly keys: readonly string[] } {
   return { keys: secretsOf(assertFailed(journal)) }
 }
@@ -46,7 +45,7 @@ export function confirmRescue(journal: DurableJournal, rescue: Rescue, head: str
   return {}
 }
 
-/** Writes a new file beside the journal, and tells of it. `say` takes a line. */
+/** `say` takes a line for the operator. */
 export async function rescueAtStop(
   journal: DurableJournal,
   state: State,
@@ -54,8 +53,7 @@ export async function rescueAtStop(
   say: (line: string) => void
 ): Promise<void> {
   if (!(journal instanceof FileJournal) || journal.status().fault === undefined) return
-  // Another head: records were appended after the rescue, since a key file that was put back ends
-  // the fault.
+  // Another head: the key file came back, and records were appended after the rescue.
   if (journal.end.head === rescue.head)
     say('the journal had failed; journal rescue has written all of it')
   else await keepState(journal, state, say)
@@ -114,7 +112,7 @@ function lackingKeys({ files, keyFile, usedKeys, areKeysGiven }: FileJournal): r
   }
 }
 
-/** That it makes the same state is not tried: a service's heap may have no room for a second one. */
+/** Not compared with the state: the service's heap may have no room for a second one. */
 function contentAt(file: FileJournal, state: State): Content {
   const { checkpoint: _, ...content } = contentOf(
     firstOf(file, 'repaired'),
@@ -123,7 +121,6 @@ function contentAt(file: FileJournal, state: State): Content {
   return content
 }
 
-/** For a name. */
 function timeOf(file: FileJournal): string {
   return file.time().replaceAll(':', '')
 }
@@ -134,7 +131,7 @@ function assertFailed(journal: DurableJournal, damage?: string): FileJournal {
       'a journal in etcd has its records there; journal close, then journal backup'
     )
   }
-  if (damage !== undefined) journal.fail(damage) // no change may come after what is rescued
+  if (damage !== undefined) journal.fail(damage) // no change may come after the rescue
   if (journal.status().fault === undefined) throw new OperatorError(WHOLE_JOURNAL)
   return journal
 }

@@ -1,4 +1,4 @@
-/** A new key beside a running service, which seals with it from then on. */
+/** The running service seals with the new key from then on. */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { Failure, systemCode } from '../../../errors.ts'
@@ -19,7 +19,7 @@ export async function rotateKey(
   if (journal.areKeysGiven) {
     throw new OperatorError('the program that embeds the service gives its keys, and rotates them')
   }
-  journal.assertWritable() // lock, file and keys are still this process's
+  journal.assertWritable() // or lock, file or keys are another's
   try {
     // The key is durable in its file before anything is sealed with it.
     const keys = await addKey(files, keyFile, random)

@@ -18,9 +18,7 @@ import type { Ending } from '../../commands/signals.ts'
 import { readWithBreaths } from '../commands/same-file.ts'
 import { ofFile } from '../system-error.ts'
 
-/**
- * As `makeWhole`, but throws an `OperatorError` if the name is taken, and a signal leaves no file.
- */
+/** As `makeWhole`. Throws an `OperatorError` if the name is taken. A signal leaves no file. */
 export async function makeFile<T>(
   ending: Ending,
   path: string,
@@ -46,7 +44,7 @@ interface HowSaved {
   readonly more?: (read: JournalRead) => readonly EncodedEvent[] | Promise<readonly EncodedEvent[]>
 }
 
-/** Throws an `OperatorError` if newer records may exist elsewhere. */
+/** Newer records may exist elsewhere. */
 function assertNewest({ fault, mayLack }: JournalStatus): void {
   if (mayLack === true) throw new OperatorError(`the newest records may be missing here: ${fault}`)
 }

@@ -1,16 +1,16 @@
 /**
- * What a record that was opened proves of records that may be lost. The compiler asks for a row for
- * each new event.
+ * What an opened record proves of records that may be lost. The compiler asks for a row for each
+ * new event.
  */
 import { lastIn, type Ids } from '../../../knowledge/ids.ts'
 import type { Events } from '../../../store/events.ts'
 
-/** The record's author counts as a user that was given, too. */
+/** The record's author counts as a user, too. */
 export interface Proof {
-  /** Ids of entries and of users up to these were given before. */
+  /** Ids of entries and users up to these were given before. */
   readonly entries?: number
   readonly users?: number
-  /** This user must be there, or the record is put aside. */
+  /** Without this user, the record is put aside. */
   readonly needs?: number
 }
 

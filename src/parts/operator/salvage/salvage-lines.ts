@@ -1,7 +1,4 @@
-/**
- * Finds what is left of lines in a damaged file: heads, of which some have their whole seal, and
- * hashes.
- */
+/** Finds what is left of lines in a damaged file: heads, some with their whole seal, and hashes. */
 import { Buffer } from 'node:buffer'
 import { systemCode } from '../../../errors.ts'
 import type { Descriptor, Files } from '../../../journal/files.ts'
@@ -14,16 +11,16 @@ const REMAINS = new RegExp(
     '([^"]{1,17},"key":"[0-9a-f]{8}","sealed":")?|"hash":"([0-9a-f]{64})"\\}',
   'g'
 )
-/** More than a line's end with its hash. */
+/** A line's end with its hash is shorter. */
 const END_CHARACTERS = 128
 
-/** Byte offsets of its start and behind its end. */
+/** Offsets in bytes: its start, and behind its end. */
 interface Place {
   readonly at: number
   readonly end: number
 }
 
-/** Nothing of `line` is verified, and its hash is not its own; no `line`: its seal is not whole. */
+/** `line`: not verified, and its hash is not its own; undefined if its seal is not whole. */
 export interface LineHead extends Place {
   readonly line: Line | undefined
 }
@@ -53,7 +50,7 @@ export function* remainsOf(
     }
     held += read.toString('latin1', start)
     if (held.length <= MAX_LINE_BYTES) continue
-    // No line is this long: keep only its possible start or end.
+    // No line is so long: only its possible start or end is kept.
     const last = held.lastIndexOf(START)
     const cut = last > 0 ? last : held.length - END_CHARACTERS
     yield* remainsIn(held.slice(0, cut), at)
@@ -63,7 +60,7 @@ export function* remainsOf(
   yield* remainsIn(held, at)
 }
 
-/** Each chunk is valid until the next. */
+/** A chunk is valid until the next one. */
 function* chunksOf(
   files: Files,
   path: string,

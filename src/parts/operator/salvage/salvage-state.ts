@@ -1,8 +1,8 @@
 /**
- * Rebuilds the state of a damaged journal from authenticated bytes alone. Genuine is what the key
- * proves: a line whose seal opens, the hash before that line, and its own hash. Of any other line
- * not even the number or the type counts: it may have been any record. Records that do not fit are
- * put aside, ids that may have been given stay unused.
+ * Rebuilds the state of a damaged journal from authenticated bytes alone. The key proves a line
+ * whose seal opens, the hash before that line, and its own hash. Of any other line not even the
+ * number or the type counts: it may have been any record. Records that do not fit are put aside;
+ * ids that may have been given stay unused.
  */
 import { WHOLE, type Event, type JournalRecord } from '../../../journal/journal.ts'
 import type { Key, KeyFinder } from '../../../journal/keys.ts'
@@ -21,18 +21,17 @@ import {
 import { PROOFS, type Proof } from './proofs.ts'
 import type { Hash, LineHead, Remains } from './salvage-lines.ts'
 
-/** `after` and `before` are the times of the records around the lost lines. */
+/** `after`, `before`: times of the records around the lost lines. */
 export interface Loss extends LostLines {
   readonly after: string | null
   readonly before: string | null
 }
 
-/** A record that was read, but does not fit. */
 export interface Unplaced extends JournalRecord {
   readonly why: string
 }
 
-/** Of any record: `null,` in the list of a compaction, as base64. */
+/** Of any record: a row `null,` of a compaction, as base64. */
 const LEAST_ROW_BYTES = 6
 /** The most ids to leave out for lost lines that no later record bounds. */
 const MOST_FREE = { entries: 1_000_000, users: 100_000 }
@@ -44,40 +43,41 @@ export class Salvaging {
   readonly missingKeys: Set<string> = new Set()
   readonly gone: (readonly [first: number, last: number])[] = []
   /**
-   * The length of a beginning that is of the journal before a rewriting, such as an old block over
-   * the new one: its entries may be purged since.
+   * The length of a beginning that belongs to the journal before a rewriting, such as an old block
+   * over the new one. Its entries may have been purged since.
    */
   foreignBytes: number | undefined
   lines = 0
   opened = 0
   last = 0
   until: string | null = null
-  /** Lost lines may have given ids beyond the newest that is known. */
+  /** Whether lost lines may have given ids beyond the newest known one. */
   mayLackIds = false
   readonly #keys: KeyFinder
   /** The noted head, until it is found. */
   #awaitedHead: string | undefined
   /** Of opened lines, by number. */
   readonly #hashes: string[] = [FIRST_HASH]
-  /** The hash that was read last, or that of the line that was opened last. */
+  /** The last hash that was read, or that of the last line that was opened. */
   #hash: string = FIRST_HASH
   /** The line before the next hash, if its key is missing. */
   #locked: Line | undefined
-  /** Where the newest record ends, with its own hash if that follows. */
+  /** Where the newest record ends; with its own hash, if that follows. */
   #end = 0
-  /** Lines since the newest record that did not open, or came too late to be applied. */
+  /** Since the newest record: lines that did not open, or came too late to be applied. */
   #unplacedLines = 0
   /**
-   * Of places with more such lines than records are lost there: one of the lines may be newer than
-   * all others.
+   * Bytes of places with more such lines than records are lost there: one of the lines may be newer
+   * than all others.
    */
   #strayBytes = 0
   /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
-  /** Bytes of a beginning that is of another journal: nothing there is believed. */
+  /** Bytes of a beginning that belongs to another journal: nothing there is believed. */
   readonly #from: number
   /**
-   * Where the records behind the first one end without a gap, if that begins no rewritten journal.
+   * Where the records that follow the first one without a gap end, if that begins no rewritten
+   * journal.
    */
   #beginning: number | undefined
 
@@ -91,10 +91,7 @@ export class Salvaging {
     return this.#hashes[this.last]!
   }
 
-  /**
-   * Whether the noted head was found, here or as the end of an earlier journal; true if none was
-   * noted.
-   */
+  /** Here, or as the end of an earlier journal; true if none was noted. */
   get hasNotedHead(): boolean {
     return this.#awaitedHead === undefined
   }
@@ -109,10 +106,7 @@ export class Salvaging {
     else this.#takeHead(remains)
   }
 
-  /**
-   * After the last remains of a file of so many bytes. `nextId`: the operator knows that it is
-   * free.
-   */
+  /** Called after the last remains. `nextId`: the operator knows that it is free. */
   end(fileBytes: number, nextId: number): void {
     const bytesBehind = Math.max(0, fileBytes - this.#end)
     if (!this.#isNewestKnown(fileBytes)) this.#lose(null, bytesBehind + this.#strayBytes, null)
@@ -147,7 +141,7 @@ export class Salvaging {
     }
   }
 
-  /** No command could end them: it names a user by the address, which is lost. */
+  /** No command could end them: it would need the address, which is lost. */
   #endTokensOfLostUsers(): void {
     for (const [hash, { user }] of this.state.tokens) {
       if (!this.#hasUser(user)) this.apply(event('token.revoked', null, { hash }))
@@ -171,16 +165,13 @@ export class Salvaging {
     const record = line && this.#open(line)
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
-    // A record that was applied, once more, loses nothing: its hash is the same. With another hash,
-    // or at a number that is lost, it is of a fork, or comes too late to be applied.
+    // The record was applied already, so nothing is lost. With another hash, or at the number of a
+    // lost record, it is of a fork, or comes too late to be applied.
     else if (this.#hashes[record.seq] !== this.#hash) this.#unplacedLines++
     else if (at === this.#end) this.#end = end
   }
 
-  /**
-   * `journal.whole` is genuine behind the hash before it, whatever number the beginning has come
-   * to.
-   */
+  /** `journal.whole` is genuine behind the hash before it, whatever number has been reached. */
   #judgeBeginning(whole: Line): void {
     const key = this.#keys.find(whole.key)
     if (this.#beginning === undefined || key === undefined || whole.time < this.until!) return
@@ -197,7 +188,7 @@ export class Salvaging {
     this.#locked = undefined
   }
 
-  /** Undefined if the line does not follow the line before it, or its key is missing. */
+  /** Undefined if the line does not follow, or its key is missing. */
   #open(line: Line): JournalRecord | undefined {
     const { seq, time, type, by } = line
     const key = this.#keys.find(line.key)
@@ -234,10 +225,7 @@ export class Salvaging {
     this.#reduce(record)
   }
 
-  /**
-   * `to` is null if unknown. What lost lines held is unknown: as many ids as their bytes can hold
-   * may be given.
-   */
+  /** `to` null: unknown. As many ids may have been given as the bytes can hold. */
   #lose(to: number | null, bytes: number, before: string | null): void {
     const from = this.last + 1
     this.losses.push({ from, to, bytes, after: this.until, before })
@@ -255,7 +243,7 @@ export class Salvaging {
     // before.
     this.#fill('entries', proof.entries ?? 0)
     this.#fill('users', Math.max(proof.users ?? 0, by ?? 0))
-    // The address is taken again, so the record that removed its former user is lost.
+    // Its address is taken again, so the record that removed the former user is lost.
     const former =
       type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
     if (former !== undefined) this.apply(event('user.removed', null, { id: former.id }))
@@ -268,7 +256,7 @@ export class Salvaging {
     } catch (error) {
       this.unplaced.push({ ...record, why: (error as Error).message })
     }
-    // A record that gives an id bounds the ids that lost records before it can have given.
+    // A record that gives an id bounds the ids that lost records before it may have given.
     if (entries.size > had.entries) {
       this.#free.entries = 0
       this.mayLackIds = false
@@ -277,8 +265,7 @@ export class Salvaging {
   }
 
   /**
-   * Leaves out the ids up to this one that nobody has: they may have been given, so they are never
-   * given again.
+   * Nobody has the ids up to this one, but they may have been given: they are never given again.
    */
   #fill(what: 'entries' | 'users', upTo: number): void {
     const from = this.state[what].size + 1

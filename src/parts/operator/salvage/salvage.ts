@@ -1,4 +1,3 @@
-/** Makes a whole journal of what is readable of a damaged one. */
 import { randomBytes } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { Failure } from '../../../errors.ts'
@@ -59,7 +58,6 @@ interface Rebuilt {
   readonly tokensLeftOut: number
 }
 
-/** What is reported. */
 interface Found extends Pick<
   Salvaging,
   'lines' | 'opened' | 'losses' | 'last' | 'until' | 'mayLackIds' | 'hasNotedHead' | 'unplaced'
@@ -142,7 +140,7 @@ export function rebuild(given: Omit<Salvage, 'target' | 'ending'>): Rebuilt {
 
 /** Records that do not fit go to `FILE.unplaced.jsonl`. Throws as `rebuild`. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
-  // The state is in the content alone, which lets it go once it is written.
+  // The content alone holds the state, and lets it go once it is written.
   return written(given, prepare(given))
 }
 
@@ -161,7 +159,7 @@ function prepare(given: Salvage): Prepared {
   }
   const time = isoTime(Date.now())
   if (knowledge.recording === 'begun') {
-    // who was told what may be among the lost records
+    // the lost records may say who was told what
     state.apply({ seq: 0, time, ...event('recording.gap', null, { why: 'salvaged' }) })
   }
   const { lines, opened, last, until, mayLackIds, hasNotedHead, unplaced } = made

@@ -1,4 +1,3 @@
-/** Bitwarden's unencrypted JSON export. */
 import type { Json, JsonObject } from '../../../http/json.ts'
 import { OperatorError } from '../../commands/command.ts'
 import { GENERATOR } from './export-formats.ts'
@@ -12,7 +11,7 @@ const KINDS: { readonly [type: number]: string } = {
   4: 'identity',
   5: 'SSH key'
 }
-/** Members that hold nothing that anybody has typed, and those that are read. */
+/** Members that are read, and those that nobody has typed. */
 const KNOWN: { readonly [of in 'item' | 'login' | 'uri']: ReadonlySet<string> } = {
   item: new Set(
     (
@@ -83,7 +82,7 @@ function rowOf(
   folders: ReadonlyMap<Json, string>,
   marks: { readonly isOwn: boolean; readonly keepsGroups: boolean }
 ): Row {
-  // A value of another type is refused: a password in it would be lost.
+  // A value of another type could hold a password, so it is refused.
   const wrong = (key: string): OperatorError =>
     new OperatorError(`item ${line}: ${key} has an unknown form`)
   const member = (value: Json | undefined, key: string): Json => {
@@ -124,7 +123,7 @@ function rowOf(
     ...lostOf('item', object),
     ...lostOf('login', login),
     ...list(login, 'uris').flatMap(one => lostOf('uri', one)),
-    // A folder that has no name in the file.
+    // A folder without a name in the file.
     ...(ids.some(id => !folders.has(id)) ? ['folder'] : [])
   ]
   return foreignRow(line, foreign, dropped, {

@@ -1,4 +1,3 @@
-/** CSV files of other programs, by their columns, and how their rows are read. */
 import { Buffer } from 'node:buffer'
 import { OperatorError } from '../../commands/command.ts'
 import { parseJson, type Json, type JsonObject } from '../../../http/json.ts'
@@ -7,8 +6,8 @@ import type { CsvRow } from './csv.ts'
 import { foreignRow, type Habits, type Row } from './import-row.ts'
 
 /**
- * `header` is what only this program writes, with commas between. Bars separate alternatives: a
- * file has at least one of them, and of a row the first that is not empty counts.
+ * `header`: what only this program writes, with commas between. Bars separate alternatives: a file
+ * has at least one of them; of those in a row, the first that is not empty counts.
  */
 export interface Format {
   readonly program: string
@@ -17,16 +16,15 @@ export interface Format {
   readonly url: string
   readonly usuario: string
   readonly password: string
-  /** What a file of this program never contains. */
+  /** What its files never contain. */
   readonly never?: string
-  /** What the file does not tell of its recycle bin. */
+  /** What its files do not tell of its recycle bin. */
   readonly bin?: string
   readonly habits?: Habits
   /** Several addresses in one cell. */
   readonly listsAddresses?: true
-  /** A column of further addresses. */
   readonly moreUrls?: string
-  /** A column of several folders, with commas between. */
+  /** A column of several folders, separated by commas. */
   readonly listsGroups?: string
   /** It writes `\"` and `\\`. */
   readonly hasBackslashes?: true
@@ -163,7 +161,7 @@ export const FORMATS: readonly Format[] = [
     never: 'anything but logins, for which the same export has further files'
   }
 ]
-/** A spreadsheet, in lower case: nothing is known of what it has besides. */
+/** Its columns may be in any case. What else it has is not known. */
 export const SPREADSHEET: Format = {
   program: 'CSV',
   header: /^/,
@@ -173,7 +171,7 @@ export const SPREADSHEET: Format = {
   password: 'password'
 }
 const NOTES = ['note', 'notes', 'comment', 'comments', 'extra', 'notas']
-/** By columns in lower case, what other programs write there that nobody has typed. */
+/** By columns in lower case, what other programs write by themselves. */
 const HARMLESS: readonly (readonly [column: RegExp, value: RegExp])[] = [
   [/^(favorite|fav|reprompt)$/, /^(true|false|0|1)$/i],
   [/^archived$/, /^(false|0)$/i],
@@ -194,12 +192,11 @@ const KINDS: readonly (readonly [start: RegExp, kind: string])[] = [
   [/^archived(date)?$/, 'archived']
 ]
 
-/** Those of the alternatives that are among the names; a format that asks for none has ''. */
+/** The alternatives that are among the names; a format that asks for none has ''. */
 export function columnsIn(columns: string, names: readonly string[]): readonly string[] {
   return columns.split('|').filter(column => column === '' || names.includes(column))
 }
 
-/** Two columns of one name are ambiguous. */
 export function assertOnce(names: readonly string[], used: readonly string[]): void {
   const twice = used.find(column => names.indexOf(column) !== names.lastIndexOf(column))
   if (twice !== undefined)
@@ -208,7 +205,7 @@ export function assertOnce(names: readonly string[], used: readonly string[]): v
 
 export type ReadRow = (row: CsvRow) => Row
 
-/** Where the values of a row stand; of several places the first that is not empty counts. */
+/** Of several places, the first that is not empty counts. */
 interface Places {
   readonly name: readonly number[]
   readonly url: readonly number[]
@@ -239,7 +236,7 @@ function placesOf(names: readonly string[], { name, url, usuario, password }: Fo
   }
 }
 
-/** A value that has no place in an entry is counted, whatever its column. */
+/** Counts each value that an entry has no place for. */
 export function readerOf(given: readonly string[], format: Format, keepsGroups: boolean): ReadRow {
   const isPlain = format === SPREADSHEET
   const names = isPlain ? given.map(name => name.toLowerCase()) : given
@@ -300,12 +297,12 @@ export function readerOf(given: readonly string[], format: Format, keepsGroups: 
   }
 }
 
-/** A comma is also a part of addresses: it separates two only before a scheme. */
+/** A comma may be part of an address: it separates two only before a scheme. */
 function addressesIn(cell: string): readonly string[] {
   return cell.split(/,\s*(?=[a-z][a-z0-9+.-]*:\/\/)/i)
 }
 
-/** A list in JSON, as Proton Pass writes it, or a text that is an address. */
+/** As Proton Pass writes it: a list in JSON, or one address. */
 function furtherIn(cell: string): readonly string[] {
   const list = parseJson(Buffer.from(cell), MAX_JSON_DEPTH_LEVELS)
   const isKnown = (one: Json): one is JsonObject =>

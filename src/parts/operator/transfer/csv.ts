@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer'
 import { OperatorError } from '../../commands/command.ts'
 import { counted } from '../../../log.ts'
 
-/** `line` is where the row begins, from 1. */
+/** `line`: where the row begins, from 1. */
 export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]

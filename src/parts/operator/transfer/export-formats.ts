@@ -1,4 +1,3 @@
-/** Export formats, for other programs and for this program. */
 import { READ_CHUNK_BYTES } from '../../../limits.ts'
 import { ENTRY_FIELDS, type Entry, type EntryField } from '../../../entries/entry.ts'
 import { csvRow } from './csv.ts'
@@ -10,9 +9,9 @@ export interface Writer {
   readonly row: (entry: Entry) => string
   readonly between?: string
   readonly tail?: string
-  /** It has no place for deleted entries. */
+  /** Without a place for deleted entries. */
   readonly activeOnly?: boolean
-  /** It has no place for these. */
+  /** Without a place for these. */
   readonly lacks?: readonly EntryField[]
 }
 
@@ -28,8 +27,8 @@ export const OWN_HEADER: readonly (keyof Entry)[] = [
 const HALF = /\p{Surrogate}/u
 
 /**
- * `jsonl`, which can hold any entry, is the default. Throws a `UsageError` for `.json`: two formats
- * use it.
+ * `jsonl`, which can hold any entry, by default. Throws a `UsageError` for `.json`: two formats use
+ * it.
  */
 export function formatOf(name: string): string {
   const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''
@@ -99,7 +98,6 @@ function assertWritable(entry: Entry): void {
   )
 }
 
-/** In pieces, however many entries there are. */
 export function* textsOf(
   entries: readonly Entry[],
   { head, row, between = '', tail = '' }: Writer

@@ -1,6 +1,6 @@
 /**
- * Files to import, recognised by their content; `test/operator/import-formats` has a sample of
- * each. Values that an entry has no place for are counted by kind.
+ * Recognises files to import by their content (`test/operator/import-formats` has a sample of
+ * each), and counts values that an entry has no place for by kind.
  */
 import type { Buffer } from 'node:buffer'
 import { check, number, optional, sentenceOf } from '../../../rights/validate.ts'
@@ -44,7 +44,7 @@ const haveAll = (list: Json | undefined, ...members: readonly string[]): boolean
   list.length > 0 &&
   list.every(one => one instanceof Map && members.every(member => one.has(member)))
 
-/** JSON of other programs, by what only they write. */
+/** By what only they write. */
 const OTHER_JSON: readonly (readonly [is: (file: JsonObject) => boolean, sentence: string])[] = [
   [
     file => file.has('vaults') && file.has('userId'),
@@ -95,7 +95,7 @@ export function readSource(bytes: Buffer, keepsGroups: boolean = true): Source {
     : unknownHeader(first.cells)
 }
 
-/** Throws an `OperatorError` that says which kind of file it is, and what to do. */
+/** Throws an `OperatorError` that says what the file is, and what to do. */
 function assertText(bytes: Buffer): void {
   const kdbx = bytes.subarray(0, 4).toString('hex') === '03d9a29a'
   if (kdbx) throw new OperatorError('this is a KeePass database: export it as CSV first')
@@ -118,7 +118,7 @@ function sourceOfObject(json: JsonObject, keepsGroups: boolean): Source {
   return { format: OWN, unit: 'line', rows: ownRows([{ line: 1, object: json }], 'line') }
 }
 
-/** Undefined if its header is none that is known. */
+/** Undefined for an unknown header. */
 function sourceOfCsv(text: string, separator: Separator, keepsGroups: boolean): Source | undefined {
   const names = headerOf(text, separator)
   if (names === undefined) return undefined
@@ -164,7 +164,7 @@ function* rowsOf<T>(
   for (const row of rows) yield read(row)
 }
 
-/** Shows known columns only: another could be a password of a file without a header. */
+/** Shows only known columns: in a file without a header, others could be passwords. */
 function unknownHeader(names: readonly string[]): OperatorError {
   const ofFormats = [SPREADSHEET, ...FORMATS].flatMap(({ name, url, usuario, password }) =>
     [name, url, usuario, password].join('|').split('|')
@@ -188,7 +188,7 @@ function unknown(what: string): OperatorError {
   )
 }
 
-/** An older version may have written fewer fields. */
+/** Older versions may have written fewer fields. */
 function isOwnHeader(names: readonly string[]): boolean {
   const isRequired = (column: string): boolean =>
     !ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
@@ -210,14 +210,14 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
   return { line, object: new Map(given.map(([column, cell]) => [column, value(column, cell)])) }
 }
 
-/** Ids must ascend: no line is there twice, and entries keep their ids in a new store. */
+/** Ids must ascend, so that no line is there twice, and entries keep their ids in a new store. */
 function* ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {
     const { given, lost } = namedAsFields(object)
     if (!given.has('password')) throw unknown(`${unit} ${line}: this object has no member password`)
     const isOwn = given.has('id')
-    // Of another program: what it has there may be a word.
+    // Another program may have a word there.
     if (!isOwn && CREATE_SHAPE.otp.fault('otp', given.get('otp') ?? '') !== undefined) {
       given.delete('otp')
       lost.push('one-time code')
@@ -242,7 +242,7 @@ function* ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, vo
 const isValue = (value: Json | undefined): boolean =>
   value !== undefined && value !== '' && value !== null
 
-/** An alias counts where its field has no value. */
+/** An alias counts if its field has no value. */
 function namedAsFields(object: JsonObject): { given: Map<string, Json>; lost: string[] } {
   const given = new Map(object)
   const lost: string[] = []

@@ -1,4 +1,3 @@
-/** A row of a file to import, in any format. */
 import type { EntryRow } from '../../../entries/entry.ts'
 import { CREATE_SHAPE, FORMER_SHAPE } from '../../../entries/entry-shapes.ts'
 import { hasUnseen } from '../../../rights/groups.ts'
@@ -26,7 +25,7 @@ export interface Source {
   readonly rows: Iterable<Row>
 }
 
-/** A row as its program writes it; empty texts were not given. */
+/** As its program wrote it; empty: not given. */
 export interface Foreign {
   readonly name: string
   readonly urls: readonly string[]
@@ -39,17 +38,17 @@ export interface Foreign {
   readonly groups: readonly string[]
 }
 
-/** What a program writes instead of a value, or for itself. */
+/** What a program writes instead of values, or for itself. */
 export interface Habits {
-  /** A text that this program alone replaces by a value. */
+  /** A text that only this program replaces by a value. */
   readonly placeholder?: RegExp
   /** Addresses and folders that mean that there is none. */
   readonly nothing?: readonly string[]
-  /** The start of notes that hold several values, a password among them. */
+  /** How notes begin that hold several values, such as a password. */
   readonly structured?: RegExp
   /** Each path of folders begins with the name of the whole. */
   readonly hasRoot?: boolean
-  /** By the path of a folder. */
+  /** By a folder's path. */
   readonly bin?: { readonly name: string; readonly path: RegExp }
 }
 
@@ -65,7 +64,6 @@ const NAMELESS = '-'
 /** Firefox keeps the keys of an account there, as if it were a login. */
 const FIREFOX_KEYS = 'chrome://FirefoxAccounts'
 
-/** What stands before the first slash, and what behind it. */
 function rootAndRest(path: string): readonly [root: string, rest: string] {
   const [root = '', ...rest] = path.split('/')
   return [root, rest.join('/')]
@@ -127,7 +125,7 @@ export function foreignRow(
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }
 
-/** What goes with a row that has no usable password. */
+/** What is lost with a row that has no usable password. */
 function lostWith(
   { password, url, notas, otp, group }: Foreign & { readonly url: string; readonly group: string },
   isStructured: boolean

@@ -1,4 +1,3 @@
-/** JSON objects, each in a line, or items of a list. */
 import { Buffer } from 'node:buffer'
 import { parseJson, type Json, type JsonObject, type Parsed } from '../../../http/json.ts'
 import { endedLines } from '../../../journal/line.ts'

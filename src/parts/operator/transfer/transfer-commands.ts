@@ -1,4 +1,3 @@
-/** `import` and `export`. */
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { eitherOf } from '../../../core-settings.ts'
@@ -21,10 +20,9 @@ import { CHECKPOINT_RECORD_ROWS } from '../rewriting/checkpoint.ts'
 import { entriesOf } from '../commands/find-entry.ts'
 import type { Source } from './import-row.ts'
 
-/** Most of what other programs write is not imported. */
+/** Larger than an import: most of what other programs write is not imported. */
 const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
-/** Of `isOwn` in a row. */
 const IS_OWN_BYTES = ',"isOwn":false'.length
 
 const NAMED_LINES = 20
@@ -91,7 +89,7 @@ function idsFrom(first: number | undefined, count: number): string {
   return count === 1 ? `, id ${first}` : `, ids ${first} to ${first + count - 1}`
 }
 
-/** Through a list of groups: whoever has none sees every entry. */
+/** `seenBy`: through a list of groups; who has no list sees every entry. */
 function groupLine({ name, entries, isNew, seenBy }: ImportedGroup): string {
   const { length } = seenBy
   const more = length > NAMED_LINES ? ` and ${length - NAMED_LINES} more` : ''
@@ -128,7 +126,7 @@ async function importFile(context: Context): Promise<void> {
       keepsDuplicates,
       isTrial
     })
-  // Before anything is written, since who has a group in a list sees its entries at once.
+  // First: who has a group in a list sees its entries at once.
   if (hasGroups) terminal.say((await ask(true)).groups.map(groupLine))
   const answer = await ask(isTrial)
   const { duplicates } = answer
