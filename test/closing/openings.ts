@@ -12,7 +12,7 @@ import { openStorage } from '../../src/storage.ts'
 import { readSettings } from '../../src/settings.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import '../support/compressed-once.ts'
-import { breakDisk } from '../support/disk-faults.ts'
+import { breakDisk } from '../support/faulty-files.ts'
 import { leavesNothing, type Held } from '../support/leaks.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -59,13 +59,13 @@ export const OPENINGS: { readonly [name: string]: Open } = {
 
 /** While it lasts, the call of the disk with that number fails, once; gives how many calls there were. */
 async function failing(t: TestContext, at: number, act: () => Promise<void>): Promise<number> {
-  const { calls, heal } = breakDisk(t, { at, code: 'EIO' })
+  const disk = breakDisk(t, { at, code: 'EIO' })
   try {
     await act()
   } finally {
-    heal()
+    disk.heal()
   }
-  return calls.length
+  return disk.count()
 }
 
 export function placeOf(t: TestContext): Place {

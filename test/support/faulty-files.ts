@@ -1,9 +1,11 @@
 /**
  * The real disk behind a counter: the Nth call from now on, of all or of one kind, can be made to fail, once or for
- * good, and an append can be cut short or held back. A call that fails does not reach the disk.
+ * good, and an append can be cut short or held back. A call that fails does not reach the disk. It is given to what
+ * takes a disk, or put under all services of this process.
  */
 import type { Buffer } from 'node:buffer'
 import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
+import { atEnd, type Scope } from './service.ts'
 
 export type FileCall = keyof Files
 
@@ -18,7 +20,11 @@ export interface Fault {
    * half done. A close really closes, so that a test leaves no descriptor open.
    */
   readonly forGood?: boolean
+  /** Kinds that count, and do not fail. */
+  readonly spares?: readonly FileCall[]
 }
+
+const REAL: Files = { ...disk }
 
 export interface HeldAppend {
   readonly reached: Promise<void>
@@ -39,7 +45,7 @@ export class FaultyFiles {
   #shortBytes: number | undefined
   #held: { reached(): void, readonly released: Promise<void> } | undefined
 
-  readonly files: Files = Object.fromEntries((Object.keys(disk) as FileCall[])
+  readonly files: Files = Object.fromEntries((Object.keys(REAL) as FileCall[])
     .map(kind => [kind, kind === 'append' ? this.#append.bind(this) : this.#counted(kind)])) as unknown as Files
 
   count(of?: FileCall): number { return this.calls.filter(kind => of === undefined || kind === of).length }
@@ -60,7 +66,7 @@ export class FaultyFiles {
   }
 
   #counted(kind: FileCall): (...given: unknown[]) => unknown {
-    const act = (...given: unknown[]): unknown => Reflect.apply(disk[kind], disk, given)
+    const act = (...given: unknown[]): unknown => Reflect.apply(REAL[kind], REAL, given)
     return (...given) => {
       if (kind === 'close') this.open.delete(given[0] as Descriptor)
       const error = this.#errorOf(kind)
@@ -81,7 +87,7 @@ export class FaultyFiles {
       this.beforeAppend()
       if (error !== undefined) { setImmediate(done, error, 0); return }
       const part = shortBytes === undefined ? bytes : bytes.subarray(0, shortBytes)
-      disk.append(descriptor, part, (...result) => { this.afterAppend(); done(...result) })
+      REAL.append(descriptor, part, (...result) => { this.afterAppend(); done(...result) })
     }
     if (held === undefined) { go(); return }
     held.reached()
@@ -95,6 +101,7 @@ export class FaultyFiles {
       const { at = 1, of, code, forGood } = entry.fault
       if (of !== undefined && of !== kind) continue
       entry.seen++
+      if (entry.fault.spares?.includes(kind) === true) continue
       if (entry.seen === at || (forGood === true && entry.seen > at)) {
         const isCrash = forGood === true && (entry.seen === at || kind === 'close')
         this.failed ??= kind
@@ -121,6 +128,31 @@ export async function whicheverCallFails(
     }
     if (faulty.failed === undefined) return at - 1
   }
+}
+
+/** Under all services of this process, until the test ends. */
+function underServices(t: Scope): FaultyFiles {
+  const faulty = new FaultyFiles()
+  Object.assign(disk, faulty.files)
+  atEnd(t, () => { Object.assign(disk, REAL) })
+  return faulty
+}
+
+/**
+ * Has calls of the disk fail for all services of this process, until it is healed. A close that fails has closed all
+ * the same (close(2)), and what cannot be removed stays, whoever tries: these two are spared.
+ */
+export function breakDisk(t: Scope, fault: Fault): FaultyFiles {
+  const faulty = underServices(t)
+  faulty.fail({ spares: ['close', 'remove'], ...fault })
+  return faulty
+}
+
+/** Has the next append wait until it is let go, as on a disk that stands still. */
+export function holdAppend(t: Scope): HeldAppend {
+  const held = underServices(t).hold()
+  atEnd(t, () => held.release())
+  return held
 }
 
 function halfOf(bytes: Buffer): Buffer { return bytes.subarray(0, bytes.length >> 1) }

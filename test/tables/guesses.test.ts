@@ -13,7 +13,7 @@ import type { Groups } from '../../src/rights/rights.ts'
 import { readSettings } from '../../src/settings.ts'
 import { call, PASSWORD, startProtected } from '../support/accounts.ts'
 import { admin } from '../support/admin.ts'
-import { breakDisk } from '../support/disk-faults.ts'
+import { breakDisk } from '../support/faulty-files.ts'
 import { importEntries } from '../support/rewrite.ts'
 import { within, type Scope, type Started } from '../support/service.ts'
 
@@ -170,10 +170,10 @@ async function life(t: Scope, row: Row, secrets: readonly string[]): Promise<Ans
   })
   await step('somebody who knows what is guessed reads the guess', () => Promise.all([others.get(DORA)!.reads(5)]))
   await step('the disk is full', async () => {
-    const { heal } = breakDisk(t, { of: 'append', code: 'ENOSPC', forGood: true })
+    const disk = breakDisk(t, { of: 'append', code: 'ENOSPC', forGood: true })
     const told = [await others.get(EMMA)!.reads(5), await caller.reads(2), await caller.reads(6)]
     for (const [name, ask] of Object.entries(caller.asks)) answers.set(`${name}: on a full disk`, await ask())
-    heal()
+    disk.heal()
     return told
   })
   await step('the caller reads what was guessed', async () => [await caller.reads(2), await caller.reads(6)])

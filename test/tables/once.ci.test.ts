@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { admin } from '../support/admin.ts'
-import { breakDisk } from '../support/disk-faults.ts'
+import { breakDisk } from '../support/faulty-files.ts'
 import { freshFolder, startService, Steps, within, type Scope } from '../support/service.ts'
 
 const CODES = (process.env['CODES'] ?? 'EIO').split(',')
