@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { deleteEntry } from '../../../src/entries/entry-commands.ts'
 import { CHROMIUM, EVERYWHERE, inBrowser, logIn, openProtected, openService, pass, settled, show,
   told } from '../../support/page.ts'
-import { atEnd } from '../../support/service.ts'
+import { atEnd, startService } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
 /** What sticks out sideways, of the page or of the open dialog. */
@@ -105,12 +105,24 @@ inBrowser('letters of twice the size stand in lines: a filter, a date, a message
     const { left, right } = document.getElementById('restore-all').getBoundingClientRect()
     const since = document.querySelector('#rows .since')
     return [left >= 0, right <= innerWidth, since.scrollWidth > since.clientWidth]`), [true, true, false])
-  await browser.run(`document.getElementById('back').click()
+  await browser.run("document.getElementById('back').click(); document.getElementById('show-menu').click()")
+  assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#menu button')]
+    .filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)`), [])
+  await browser.run(`document.getElementById('menu').hidePopover()
+    document.querySelector('#rows [data-act=remove]').click()`)
+  await told(browser, 'Eliminada')
+  assert.ok(await browser.run("return document.querySelector('.message > span').clientWidth > 200"), 'of what')
+  await browser.run(`
     window.fetch = () => Promise.reject(new TypeError('lost'))
     document.getElementById('refresh').click()`)
   await pass(browser, 3_000)
   await told(browser, 'El servicio no responde')
   assert.ok(await lines('.message > span') < 8, `${await lines('.message > span')}`)
+  await browser.go(`${(await startService(t, { page: 'on', journal: 'memory' })).url}/?lang=es`)
+  await settled(browser)
+  await browser.find('#blank')
+  const end = await browser.run<number>("return document.getElementById('show-menu').getBoundingClientRect().right")
+  assert.ok(end <= 390, 'without a search the title gives way to the menu')
 })
 
 inBrowser('login, bar, account and own password fit at 320 px, the bar in one line', EVERYWHERE, async t => {
