@@ -35,7 +35,6 @@ const LEAST_RUN_CHARACTERS = 3
 const MOST_PIECES = 3
 /** Nobody guesses longer ones by these rules. */
 const MOST_JUDGED_CHARACTERS = 128
-/** Usual substitutes for letters. */
 const ALIKE: { readonly [character: string]: string } = {
   '@': 'a',
   '4': 'a',

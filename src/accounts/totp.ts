@@ -89,7 +89,7 @@ export function stepAt({ period }: Otp, wallMs: number): number {
 /** RFC 4226 §5.3. */
 export function codeAt({ secret, algorithm, digits }: Otp, step: number): string {
   const counter = Buffer.alloc(8)
-  counter.writeBigUInt64BE(BigInt.asUintN(64, BigInt(step))) // a clock may stand before 1970
+  counter.writeBigUInt64BE(BigInt.asUintN(64, BigInt(step)))
   const mac = createHmac(algorithm, secret).update(counter).digest()
   const number = mac.readUInt32BE(mac.at(-1)! & 0xf) & 0x7fff_ffff
   return String(number % 10 ** digits).padStart(digits, '0')

@@ -54,7 +54,6 @@ export function createEntry(
 interface UpdateOptions {
   readonly isExpected?: Precondition | undefined
   readonly mayMove?: boolean
-  /** Who is answered with the entry. */
   readonly tells?: { readonly reader: Reader; readonly operation: string }
 }
 

@@ -85,7 +85,7 @@ const imported: Reduce<EntryEvents['entries.imported']> = (tables, data, timeMs,
   const author = authorOf(tables.knowledge, data, by)
   for (const [i, row] of rows.entries())
     put(tables, entryOf(first + i, row, row.status), undefined, timeMs, author)
-  // These passwords were in use elsewhere.
+  // These passwords came from elsewhere.
   if (rows.length > 0) tables.knowledge.tell(OTHERS, [[first, first + rows.length - 1]])
 }
 const kept: Reduce<EntryEvents['fields.kept']> = (tables, { first, entries: rows }) => {

@@ -16,7 +16,6 @@ export function idsOn(page: number): readonly number[] {
 }
 
 export interface Pages {
-  /** The newest id. */
   readonly size: number
   /** Another number after each change on the page. */
   pageChanges(page: number): number

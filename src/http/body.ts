@@ -67,7 +67,7 @@ export function discard(request: IncomingMessage): void {
   request.resume()
 }
 
-/** Bodies being read, the oldest first. */
+/** The oldest first. */
 const readings = new Set<BodyReading>()
 let heldBytes = 0
 
@@ -79,7 +79,6 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
   })
 }
 
-/** Ends once: whole, or refused. */
 class BodyReading {
   readonly #request: IncomingMessage
   readonly #socket: Socket

@@ -17,7 +17,6 @@ export interface GuardOptions {
   readonly guardedHosts?: ReadonlySet<string> | undefined
   /** Origins whose pages may read answers under `/api`. */
   readonly corsOrigins?: ReadonlySet<string> | undefined
-  /** Undefined in the open configuration. */
   readonly authenticate?: unknown
 }
 

@@ -76,7 +76,6 @@ export async function listen(
     connections.onSecured(socket)
   })
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
-    // the pipeline judges expectations
     server.on(event, (request: IncomingMessage, response: ServerResponse) =>
       connections.onRequest(request, response)
     )
@@ -183,7 +182,6 @@ export class Connections {
     connection.onRequest(request, response, this.#handle)
   }
 
-  /** Undefined `status`: the connection's own error. */
   onMalformed(socket: KnownSocket, status: Refused | undefined): void {
     const { [CONNECTION]: connection } = socket
     // No answer is possible: the client is gone, or the handshake has not ended.

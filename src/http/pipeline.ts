@@ -212,7 +212,6 @@ function refusalOf(options: PipelineOptions, context: RequestContext, thrown: un
   return statusReply(500, ['X-Request-Id', context.id])
 }
 
-/** Never throws, though middleware may. */
 function answer(
   options: PipelineOptions,
   context: RequestContext,

@@ -7,7 +7,6 @@ import { MAX_WARNED_PROXIES } from '../limits.ts'
 export interface RefusedProxy {
   readonly address: string
   readonly isTrusted: boolean
-  /** Its `X-Forwarded-Proto`. */
   readonly said: string | undefined
 }
 

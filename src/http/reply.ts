@@ -112,7 +112,7 @@ export const UNSUPPORTED: Reply = messageReply(
   'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
   ['Accept', 'application/json', 'Accept-Encoding', 'identity']
 )
-/** The rate limit's refusal (contract §8.2). */
+/** Contract §8.2. */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 /** For who does not know the password yet. */
 export const UNRECORDED: Reply = messageReply(500, 'Error recording who is given a password')

@@ -17,9 +17,7 @@ export interface Call<Body> {
   /** Validated. Undefined without a shape. */
   readonly body: Body
   readonly client: string
-  /** Undefined for an embedder's call. */
   readonly request?: IncomingMessage
-  /** Undefined in the open configuration. */
   readonly session: Session | undefined
 }
 

@@ -54,7 +54,6 @@ const KEEP_ALIVE = `timeout=${KEEP_ALIVE_TIMEOUT_MS / 1000}`
 
 interface Unsent {
   readonly response: ServerResponse
-  /** Undefined for a short body. */
   readonly long: Buffer | undefined
   readonly sinceMs: number
   givenBytes: number

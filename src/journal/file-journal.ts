@@ -57,7 +57,6 @@ export interface FoundJournal {
   readonly keys: Keyring
   /** Of the lines, that of the first line first. */
   readonly usedKeys: Iterable<string>
-  /** Why it takes no writes. */
   readonly fault: string | undefined
 }
 
@@ -258,7 +257,6 @@ export class FileJournal implements DurableJournal {
     return { path: this.path, keyFile: this.keyFile, bytes: this.end.goodBytes, isNew: this.#isNew }
   }
 
-  /** Looks at lock, file and keys. */
   status(): Status {
     const { records, head } = this.end
     const fault = this.fault()
@@ -305,9 +303,9 @@ export function cutBack(files: Files, file: Descriptor, goodBytes: number): void
 }
 
 /**
- * Makes a file durable, and writes its bytes from `offset` on again: a sync may succeed though the
- * device lacks cached bytes, if another process was told of the error. If the runtime refuses to
- * sync, the last block is written again, which brings the file's length to the device.
+ * Makes a file durable, and writes its bytes from `offset` on again (README, Recovery 6). If the
+ * runtime refuses to sync, the last block is written again, which brings the file's length to the
+ * device.
  */
 export function settle(files: Files, file: Descriptor, offset: number): void {
   const isSynced = trySync(() => files.syncOpen(file))

@@ -59,12 +59,10 @@ export const disk = {
   /** Gives the number of bytes, 0 at the end. */
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
     readSync(descriptor, into, 0, into.length, offset),
-  /** Each write is durable. */
   openToAppend: (path: string): Descriptor => openSync(path, O_WRONLY | O_APPEND | O_DSYNC),
   /** For a new file, mode 0600; EEXIST if the name is taken. */
   createToAppend: (path: string): Descriptor =>
     openSync(path, O_WRONLY | O_APPEND | O_DSYNC | O_CREAT | O_EXCL, 0o600),
-  /** Writes are durable. */
   openToOverwrite: (path: string): Descriptor => openSync(path, O_RDWR | O_DSYNC),
   /** Gives how many bytes it wrote, perhaps not all; so do the next two. */
   append: (

@@ -8,7 +8,6 @@ import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits
 import type { Keyring } from './keys.ts'
 import { FIRST_HASH } from './line.ts'
 
-/** `data` is any JSON value. */
 export interface Event {
   readonly type: string
   /** Null in the open configuration, and for the operator and embedders. */

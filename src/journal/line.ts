@@ -42,7 +42,6 @@ export interface Line {
   readonly type: string
   readonly by: number | null
   readonly key: string
-  /** Nonce, ciphertext and tag. */
   readonly sealed: Buffer
   readonly hash: string
   /** The end of the seal's additional data. */

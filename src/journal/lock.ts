@@ -32,7 +32,6 @@ const MAX_PAUSE_MS = 200
 /** The kernel's limit: `sun_path` without the final zero. */
 const MAX_SOCKET_PATH_BYTES = 103
 
-/** Their processes may be dead. */
 export function heldSockets(files: Files, folder: string): string[] {
   return files
     .list(folder)

@@ -123,7 +123,6 @@ export function covers(has: readonly string[], wanted: string): boolean {
 
 /** A token needs one of these. Undefined: any token will do. */
 export type NeededAbilities = readonly string[] | undefined
-/** By operation. */
 export type NeededByOperation = ReadonlyMap<string, NeededAbilities>
 
 /** Throws for an operation that nobody has named, since undefined would allow any token. */

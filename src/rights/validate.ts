@@ -6,7 +6,6 @@ import { addressOf } from './rights.ts'
 
 export interface Rule<T> {
   readonly optional: boolean
-  /** The message for an invalid value. */
   readonly fault: (field: string, value: unknown) => string | undefined
   /** What null stands for, if it is taken. */
   readonly cleared?: '' | null

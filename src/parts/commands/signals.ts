@@ -15,7 +15,6 @@ export type Signalled = Pick<NodeJS.Process, 'stderr' | 'on' | 'off' | 'exit'>
  */
 export type Ending = <T>(onEnd: () => string, act: () => Promise<T>) => Promise<T>
 
-/** See `Ending`. */
 export async function endingAtSignal<T>(
   program: Signalled,
   onEnd: () => string,

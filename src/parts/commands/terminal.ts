@@ -376,7 +376,6 @@ const LETTERS =
 const WIDE = new RegExp(`^(?:[${LETTERS}]|\\p{Emoji_Presentation}|.\ufe0f)`, 'u')
 const WITHOUT_WIDTH = /^\p{M}+$/u
 
-/** In columns. */
 function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length
   let width = 0

@@ -56,7 +56,7 @@ export async function makeWhole<T>(
   for (const name of [keepsAs, replaces === undefined ? path : undefined]) {
     if (name !== undefined) refuseTaken(files, name)
   }
-  syncNames(files, folder) // fails before anything is made
+  syncNames(files, folder)
   const part = `${path}.${randomInt(2 ** 47)}.part`
   const removePart = (): void => {
     if (files.stat(part) !== undefined) files.remove(part)

@@ -11,7 +11,6 @@ import { START, type Stored } from './etcd-keys.ts'
 
 /** Where this instance wants its next line. */
 interface PlacedRecord extends Stored {
-  /** Whose line was applied there. */
   taken: 'not yet' | 'by own line' | 'by another'
 }
 

@@ -76,7 +76,7 @@ export function healthRoutes(
       operation: 'health',
       path: '/healthz',
       description: HEALTH,
-      // A look at the file takes 2 µs, a sixth of a request, so a flood costs hardly more than any
+      // A look at the file takes 2 µs, a sixth of a request: a flood costs that much more than any
       // other.
       answer: () => {
         const { fault, mayHeal, readPercent, fullSince } = journal.status()

@@ -25,7 +25,6 @@ export interface Listing {
 
 /** In `exposedTo`: the names for all entries would be more than a process can hold. */
 const MAX_NAMED = 5
-/** Only shown as set. */
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
 /** Pages made before other requests are served. */
 const SLICE_PAGES = 64

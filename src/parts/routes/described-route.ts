@@ -1,4 +1,3 @@
-/** For `/openapi.json`. */
 import { jsonReply, type Reply } from '../../http/reply.ts'
 import type { Route } from '../../http/router.ts'
 import { FIELDS, REQUIRED_FIELDS, type EntryField, type EntryFields } from '../../entries/entry.ts'
@@ -15,7 +14,6 @@ export interface RouteDescription {
   readonly tag: string
   readonly summary: string
   readonly description: string
-  /** Examples of `{id}`. */
   readonly ids?: { readonly [name: string]: number }
   readonly body?: Schema
   readonly isBodyOptional?: boolean

@@ -1,4 +1,3 @@
-/** The commands on users and tokens. */
 import { parseMinutes } from '../../../core-settings.ts'
 import { email as emailRule } from '../../../rights/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../../limits.ts'

@@ -1,4 +1,3 @@
-/** The commands on entries. */
 import { eitherOf } from '../../../core-settings.ts'
 import type { JournalRecord } from '../../../journal/journal.ts'
 import { counted } from '../../../log.ts'

@@ -23,7 +23,6 @@ export async function entriesOf(
   return all
 }
 
-/** Without secrets. */
 export async function* foundEntries(
   { store }: Pick<Context, 'store'>,
   searched: Omit<Searched, 'from'>

@@ -35,7 +35,6 @@ export function othersMayKnow(unrecorded: Unrecorded, who = 'others'): readonly 
   return [`${reads}: ${who} may know ${counted(ids.length, 'password')}, of ids ${named}`]
 }
 
-/** Of a purged entry. */
 export function knewIt(
   exposedTo: readonly KnownUser[],
   when: string | undefined

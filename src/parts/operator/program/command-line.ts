@@ -56,7 +56,6 @@ const POSITIONALS: { readonly [name: string]: string } = {
 
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
-/** Without the settings of other journals. */
 function settingsFor({ journal: moves }: OperatorCommand, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
   const others =

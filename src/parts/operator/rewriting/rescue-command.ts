@@ -110,7 +110,6 @@ interface Rescued {
   readonly records: number
   readonly head: string
   readonly entries: number
-  /** The service's journal. */
   readonly before: EarlierEnd
 }
 

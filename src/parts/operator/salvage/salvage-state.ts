@@ -56,7 +56,6 @@ export class Salvaging {
   readonly #keys: KeyFinder
   /** The noted head, until it is found. */
   #awaitedHead: string | undefined
-  /** Of opened lines, by number. */
   readonly #hashes: string[] = [FIRST_HASH]
   /** The last hash that was read, or that of the last line that was opened. */
   #hash: string = FIRST_HASH

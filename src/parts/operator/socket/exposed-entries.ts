@@ -36,7 +36,6 @@ export async function knownBy(state: State, user: number): Promise<Knows> {
 }
 
 interface ExposedEntries extends Pick<Found, 'lists' | 'users'> {
-  /** Undefined: nobody. */
   of(entry: Entry): Partial<Listed> | undefined
 }
 

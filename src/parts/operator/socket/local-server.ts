@@ -126,7 +126,6 @@ async function answerOf(
   }
 }
 
-/** Undefined if it is too large. */
 async function bodyOf(
   request: IncomingMessage,
   response: ServerResponse

@@ -74,7 +74,6 @@ type Disclosure = Pick<Disclosed, 'command' | 'fields' | 'everything'> & {
   readonly former?: readonly string[] | undefined
 }
 
-/** Several records, if they are many. */
 function disclosed({ ids, former = [], ...what }: Disclosure): EncodedEvent[] {
   const entries = ids.length
   if (what.everything) return [event('entries.disclosed', null, { ...what, entries })]

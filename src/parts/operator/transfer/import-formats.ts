@@ -118,7 +118,6 @@ function sourceOfObject(json: JsonObject, keepsGroups: boolean): Source {
   return { format: OWN, unit: 'line', rows: ownRows([{ line: 1, object: json }], 'line') }
 }
 
-/** Undefined for an unknown header. */
 function sourceOfCsv(text: string, separator: Separator, keepsGroups: boolean): Source | undefined {
   const names = headerOf(text, separator)
   if (names === undefined) return undefined

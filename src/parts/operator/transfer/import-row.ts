@@ -16,7 +16,6 @@ export interface Row {
 /** Rows are read one by one; a malformed row throws. */
 export interface Source {
   readonly format: string
-  /** What `line` counts. */
   readonly unit: 'line' | 'item'
   /** Undefined: the file holds everything. */
   readonly never?: string | undefined
@@ -34,7 +33,6 @@ export interface Foreign {
   readonly notas: string
   /** The secret of one-time codes, or a text of another form. */
   readonly otp: string
-  /** Folders, vaults, collections. */
   readonly groups: readonly string[]
 }
 
