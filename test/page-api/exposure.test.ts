@@ -8,7 +8,7 @@ import { event } from '../../src/store/events.ts'
 import { Exposure, unrecordedOf, whoKnows } from '../../src/knowledge/exposure.ts'
 import { listingOf, type ListForm } from '../../src/parts/page-api/listing.ts'
 import { sessionFor } from '../../src/rights/rights.ts'
-import type { Found } from '../../src/parts/commands/operation.ts'
+import type { FoundEntries } from '../../src/parts/commands/operation.ts'
 import { PASSWORD, World } from '../support/accounts.ts'
 import { importEntries } from '../support/rewrite.ts'
 import type { FullStore } from '../support/stores.ts'
@@ -20,7 +20,7 @@ const ABILITIES = new Map([['getPassword', ['password:read']], ['updatePassword'
 function shownToOperator(store: FullStore): readonly (readonly [id: number, exposed: number])[] {
   const call = { store, abilities: ABILITIES } as unknown as Parameters<typeof SOCKET_OPERATIONS.findEntries.run>[0]
   const { found, lists } = SOCKET_OPERATIONS.findEntries.run(call,
-    { from: 1, text: undefined, among: 'active', isExposed: true }) as Found
+    { from: 1, text: undefined, among: 'active', isExposed: true }) as FoundEntries
   return found.map(({ id, exposedTo }) => [id, lists[exposedTo!]!.length])
 }
 

@@ -47,7 +47,7 @@ export type Among = 'active' | 'deleted' | 'all'
 /**
  * `changed`: when the password was set; null: unknown. `reused`: how many other active entries have
  * it. `sameAs`: the least id that has it. `exposedTo`: users who know it and may not be told it any
- * more, as a place in `Found.lists`.
+ * more, as a place in `FoundEntries.lists`.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
     readonly changed?: string | null
@@ -59,7 +59,7 @@ export type Listed = { readonly id: number } & EntryChanges & {
   }
 
 /** Of a part of the entries. `lists`: ids of `users`. `next`: where to go on. */
-export interface Found {
+export interface FoundEntries {
   readonly found: readonly Listed[]
   readonly lists: readonly (readonly number[])[]
   readonly users: readonly KnownUser[]
@@ -136,7 +136,7 @@ interface SocketOperations {
   revokeToken: [{ id: string }, Changed]
   revokeTokens: [Email, Changed]
   /** `isExposed` also finds what others may know. */
-  findEntries: [Searched, Found]
+  findEntries: [Searched, FoundEntries]
   /** Secrets are shown to `command`: all, or one field. Undefined: none. */
   getEntry: [Id & { command: string | undefined; field?: EntryField | undefined }, Entry]
   getCode: [Id, Named & { readonly code: string; readonly seconds: number }]

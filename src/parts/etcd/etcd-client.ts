@@ -76,7 +76,7 @@ class SameEndpoint extends Error {}
 const SILENT = new Error('no answer in time')
 const RETURNED = new Error('the first endpoint answers again')
 
-interface Answer {
+interface EtcdAnswer {
   readonly status: number
   readonly answer: any
 }
@@ -240,7 +240,7 @@ export class EtcdClient {
     text: string,
     token: string | undefined,
     endMs: number
-  ): Promise<Answer> {
+  ): Promise<EtcdAnswer> {
     const { response, stop } = this.#send(at, path, text, token)
     const timer = setTimeout(stop, Math.max(1, endMs - performance.now()), SILENT)
     try {
@@ -307,7 +307,7 @@ function linesOf(take: (line: string) => void): (text: string) => void {
   }
 }
 
-function answerOf(status: number, text: string): Answer {
+function answerOf(status: number, text: string): EtcdAnswer {
   // In etcd 3.4, a trailer follows the JSON of a failure in the body.
   const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
   const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)

@@ -26,7 +26,7 @@ import type { EtcdSettings } from './etcd-settings.ts'
 import { Follower } from './follower.ts'
 import { emptied, hadRecords, unusable, withoutMarker } from './marker.ts'
 import { Replica } from './replica.ts'
-import { Sealing } from './sealing.ts'
+import { SealingKeys } from './sealing.ts'
 
 /**
  * Rejects with `key-missing` (the instances share a key, made once), `journal-missing`,
@@ -47,7 +47,7 @@ export async function openEtcdJournal(
   }
   const client = new EtcdClient(etcdAccess(settings, disk))
   const log = new EtcdLog(client, path, warn)
-  const sealing = new Sealing(disk, keyFile, keys, log)
+  const sealing = new SealingKeys(disk, keyFile, keys, log)
   const replica = new Replica(apply, sealing, path)
   const follower = new Follower(log, replica, sealing, warn, wallMs)
   let isNew: boolean
@@ -179,11 +179,11 @@ function sealerOf(
 
 /** The first record's key decides; a rotation may come before it. */
 class TagKeys {
-  readonly #sealing: Sealing
+  readonly #sealing: SealingKeys
   #name: string | undefined
   #key = ''
 
-  constructor(sealing: Sealing) {
+  constructor(sealing: SealingKeys) {
     this.#sealing = sealing
   }
 

@@ -17,7 +17,7 @@ import type { Stored } from './etcd-keys.ts'
 import type { EtcdLog } from './etcd-log.ts'
 import { closed, unusable } from './marker.ts'
 import type { Replica } from './replica.ts'
-import type { Sealing } from './sealing.ts'
+import type { SealingKeys } from './sealing.ts'
 import { singleFlight } from './single-flight.ts'
 import { Turns } from './turns.ts'
 import type { WatchedChange } from './watch.ts'
@@ -35,7 +35,7 @@ const PASSING: readonly FailureCode[] = [
 export class Follower {
   readonly log: EtcdLog
   readonly replica: Replica
-  readonly sealing: Sealing
+  readonly sealing: SealingKeys
   readonly turns: Turns
   readonly #warn: (line: string) => void
   readonly #wallMs: () => number
@@ -53,7 +53,7 @@ export class Follower {
   constructor(
     log: EtcdLog,
     replica: Replica,
-    sealing: Sealing,
+    sealing: SealingKeys,
     warn: (line: string) => void,
     wallMs: () => number
   ) {

@@ -17,7 +17,7 @@ import type { Rotated } from '../commands/operation.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { EtcdLog } from './etcd-log.ts'
 
-export class Sealing implements KeyFinder {
+export class SealingKeys implements KeyFinder {
   readonly #files: Files
   readonly #keyFile: string
   readonly #log: EtcdLog

@@ -1,7 +1,7 @@
 import { ENTRY_FIELDS, FIELDS, idIn, type Entry } from '../../../entries/entry.ts'
 import { OperatorError, UsageError, type Context, type Option } from '../../commands/command.ts'
 import { folded } from '../../commands/terminal.ts'
-import type { Among, Found, Listed, Result, Searched } from '../../commands/operation.ts'
+import type { Among, FoundEntries, Listed, Result, Searched } from '../../commands/operation.ts'
 
 /** As a person types them; JSON has the contract's names. */
 export const FIELD_WORDS: { readonly [field: string]: string } = Object.fromEntries(
@@ -26,9 +26,9 @@ export async function entriesOf(
 export async function* foundEntries(
   { store }: Pick<Context, 'store'>,
   searched: Omit<Searched, 'from'>
-): AsyncGenerator<readonly [entry: Listed, slice: Found], void, void> {
+): AsyncGenerator<readonly [entry: Listed, slice: FoundEntries], void, void> {
   for (let from: number | undefined = 1; from !== undefined;) {
-    const slice: Found = await store.ask('findEntries', { from, ...searched })
+    const slice: FoundEntries = await store.ask('findEntries', { from, ...searched })
     for (const entry of slice.found) yield [entry, slice]
     from = slice.next
   }

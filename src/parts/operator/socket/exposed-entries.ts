@@ -14,7 +14,7 @@ import {
 import type { NeededByOperation } from '../../../rights/rights.ts'
 import type { State } from '../../../store/state.ts'
 import { breath } from '../../commands/signals.ts'
-import type { Found, Knows, Listed } from '../../commands/operation.ts'
+import type { FoundEntries, Knows, Listed } from '../../commands/operation.ts'
 
 export const SLICE_ENTRIES = 1_000
 
@@ -35,7 +35,7 @@ export async function knownBy(state: State, user: number): Promise<Knows> {
   return { knows, unrecordedBefore }
 }
 
-interface ExposedEntries extends Pick<Found, 'lists' | 'users'> {
+interface ExposedEntries extends Pick<FoundEntries, 'lists' | 'users'> {
   of(entry: Entry): Partial<Listed> | undefined
 }
 

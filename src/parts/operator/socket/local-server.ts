@@ -38,7 +38,7 @@ export const OPERATOR_FIELD = 'x-operator'
  */
 const PASSING: readonly FailureCode[] = ['queue-full', 'journal-busy', 'journal-behind']
 
-interface Answer {
+interface SocketAnswer {
   readonly status: number
   readonly value: unknown
 }
@@ -98,7 +98,7 @@ async function answerOf(
   request: IncomingMessage,
   response: ServerResponse,
   operated: Operated
-): Promise<Answer> {
+): Promise<SocketAnswer> {
   const name = request.url!.replace(/^\/operator\//, '')
   if (request.headers[VERSION_FIELD] !== VERSION)
     return said(400, `this service is version ${VERSION}`)
@@ -154,7 +154,7 @@ async function sendPieces(response: ServerResponse, pieces: Iterable<string>): P
   })
 }
 
-function said(status: number, message: string): Answer {
+function said(status: number, message: string): SocketAnswer {
   return { status, value: { message } }
 }
 

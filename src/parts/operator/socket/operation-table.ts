@@ -38,7 +38,7 @@ import type {
   RequestBody,
   Changed,
   FolderStatus,
-  Found,
+  FoundEntries,
   ImportRow,
   Listed,
   Named,
@@ -201,7 +201,7 @@ export const SOCKET_OPERATIONS: {
     run: (
       { store: { state }, abilities },
       { from, text = '', among, oldDays, isReused = false, isExposed = false }
-    ): Found => {
+    ): FoundEntries => {
       const { entries } = state
       const { numbers } = state.knowledge
       const exposure = isExposed ? exposedEntries(state, abilities) : undefined
