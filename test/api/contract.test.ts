@@ -8,7 +8,7 @@ import { text } from '../../src/rights/validate.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../src/limits.ts'
 import type { EntryFields } from '../../src/entries/entry.ts'
 import type { Store } from '../../src/store/store.ts'
-import { composeService, type Composed } from '../support/pipeline.ts'
+import { composePipeline, type Composed } from '../support/pipeline.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf } from '../support/random.ts'
 import { ask, chunked, connectRaw, message, type RawAnswer } from '../support/raw.ts'
@@ -457,8 +457,8 @@ test('§1 a body of another content type, or of none: 415, which says what to se
   assert.equal(records(), 1)
 })
 
-async function composed(t: TestContext, options: Parameters<typeof composeService>[1]): Promise<Api & Composed> {
-  const service = await composeService(t, options)
+async function composed(t: TestContext, options: Parameters<typeof composePipeline>[1]): Promise<Api & Composed> {
+  const service = await composePipeline(t, options)
   await createEntry(service.store, { password: 'p1', sistema: 's1', usuario: 'u1' }, null)
   return { ...service, ...apiOf(t, service.url, service.store) }
 }

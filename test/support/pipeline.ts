@@ -58,7 +58,7 @@ export function answered(
 }
 
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */
-export async function composeService(t: TestContext, options: ComposeOptions = {}): Promise<Composed> {
+export async function composePipeline(t: TestContext, options: ComposeOptions = {}): Promise<Composed> {
   const { files, routes = [], rateLimit, nowMs = () => performance.now() } = options
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
