@@ -51,23 +51,22 @@ export function opensMenu(
   menu: HTMLElement,
   fill = (): void => {}
 ): void {
+  const place = (): void => {
+    const { bottom, right } = button.getBoundingClientRect()
+    // Without the space kept for a scroll bar.
+    const end = document.documentElement.getBoundingClientRect().right - right
+    // A button that was scrolled out of sight can be pressed, too.
+    menu.style.setProperty('--top', `${Math.max(0, bottom) + 4}px`)
+    menu.style.setProperty('--end', `${end}px`)
+  }
   button.popoverTargetElement = menu
   // Before it is drawn: a click could hit it elsewhere.
   menu.addEventListener('beforetoggle', event => {
     button.ariaExpanded = String(isOpening(event))
     if (isOpening(event)) fill()
-    placeBelow(menu, button)
+    place()
   })
-  addEventListener('resize', () => placeBelow(menu, button))
-}
-
-function placeBelow(menu: HTMLElement, button: HTMLElement): void {
-  const { bottom, right } = button.getBoundingClientRect()
-  // Without the space kept for a scroll bar.
-  const page = document.documentElement.getBoundingClientRect()
-  // A button that was scrolled out of sight can be pressed, too.
-  menu.style.setProperty('--top', `${Math.max(0, bottom) + 4}px`)
-  menu.style.setProperty('--end', `${page.right - right}px`)
+  addEventListener('resize', place)
 }
 
 /** As high as its text. */

@@ -7,19 +7,19 @@ import { page, rights } from './state.ts'
 import type { TextName } from './texts-es.ts'
 
 const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
-  ['/ · Ctrl K', 'keySearch'],
+  ['/ · Ctrl K', 'searchShort'],
   ['n', 'create'],
   ['↑ ↓', 'keyRows'],
   ['← →', 'keyColumns'],
   ['Enter', 'keyOpen'],
-  ['Ctrl B', 'keyCopyUser'],
-  ['Ctrl C', 'keyCopy'],
-  ['v', 'keyShow'],
-  ['c', 'keyCode'],
+  ['Ctrl B', 'copyUser'],
+  ['Ctrl C', 'copyThis'],
+  ['v', 'revealThis'],
+  ['c', 'copyCode'],
   ['o', 'keySite'],
   ['e', 'keyEdit'],
   ['Delete', 'keyRemove'],
-  ['Ctrl Z', 'keyUndo'],
+  ['Ctrl Z', 'undo'],
   ['Esc', 'keyBack'],
   ['?', 'keyHelp']
 ]

@@ -192,7 +192,7 @@ function drawSummary(hasGroups: boolean): void {
   const times = entries.shown.flatMap(({ unrecordedBefore = [] }) => unrecordedBefore)
   about.hidden = filter.state !== 'exposed' || times.length === 0
   const date = about.hidden ? '' : dateOf(times.sort().at(-1)!)
-  about.textContent = say('unrecordedSome', { date })
+  about.textContent = say('unrecorded', { date })
 }
 
 /** A quiet select; in a narrow window, its icon alone. */
