@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { disk } from '../../src/journal/files.ts'
 import type { Event } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/parts/operator/rewriting/checkpoint.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
@@ -295,8 +296,10 @@ test('where a file has no second name the archive is refused, the journal stays,
 test('a device that keeps another state than it was given ends it, and the journal stays', async t => {
   const folder = (await copies(t))()
   const store = await open(folder)
+  await store.commit(() => [[event('recording.begun', null, {}),
+    event('passwords.told', 1, { operation: 'listPassword', entryIds: [1, 4] } as never)], undefined])
   const before = journalBytes(folder)
-  for (const lose of ['fields.kept', 'users.kept', 'tokens.kept']) {
+  for (const lose of ['fields.kept', 'users.kept', 'tokens.kept', 'knowers.kept', 'recording.kept']) {
     const changed = compact(store, true, () => {}, checkpoint =>
       ({ ...checkpoint, events: Array.from(checkpoint.events).filter(({ type }) => type !== lose) }))
     await assert.rejects(changed, /would be|does not exist/, lose)
@@ -317,6 +320,24 @@ test('a device that keeps another state than it was given ends it, and the journ
   }
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
   await store.close()
+})
+
+test('a device that gives back another whole journal than it was given ends it, and the journal stays', async t => {
+  const copy = await copies(t)
+  const other = copy()
+  const otherStore = await open(other)
+  await reencrypt(otherStore)
+  await otherStore.close()
+  for (const [what, act] of Object.entries(WAYS)) {
+    const folder = copy()
+    const files = { ...disk, openToRead: (path: string): number =>
+      disk.openToRead(path.endsWith('.part') ? journalPath(other) : path) }
+    const store = await open(folder, { files })
+    const before = journalBytes(folder)
+    await assert.rejects(act(store), /does not read back the same/, what)
+    assert.ok(journalBytes(folder).equals(before), what)
+    await store.close()
+  }
 })
 
 test('a compacted journal shows no state of a large entry that it never had', async t => {
