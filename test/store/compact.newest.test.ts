@@ -326,6 +326,7 @@ test('a device that gives back another whole journal than it was given ends it, 
   const copy = await copies(t)
   const other = copy()
   const otherStore = await open(other)
+  await createEntry(otherStore, fields, null)
   await reencrypt(otherStore)
   await otherStore.close()
   for (const [what, act] of Object.entries(WAYS)) {
