@@ -430,17 +430,17 @@ export class Accounts {
 
   #warnOfCode({ user, refused }: Entered): void {
     const { email } = user!
-    const ends = 'user second-factor gives another factor, user password another password'
+    const factor = 'user second-factor gives another factor'
     if (refused === 'ahead') {
       this.#warn(
         `${email}: a right code was refused, since the last one that was used lies ahead of ` +
-          `the clock. If the clock was wrong then, ${ends}; each of the two ends that`
+          `the clock. If the clock was wrong then, ${factor}, which ends that`
       )
     } else if (this.#wrongCodes.add(user!, this.#wallMs())) {
       this.#warn(
         `${email}: ${MAX_WRONG_CODES} wrong codes with the right password within an hour. ` +
-          `This user’s codes are refused for an hour. If it was not the user: ${ends}; ` +
-          'each of the two ends that'
+          `This user’s codes are refused for an hour. If it was not the user: ` +
+          `${factor}, user password another password; each of the two ends that`
       )
     }
   }

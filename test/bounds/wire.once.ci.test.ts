@@ -188,7 +188,8 @@ const HOST = `
 import { createServer } from 'node:http'
 const { openService } = await import(${JSON.stringify(join(DIST, 'index.js'))})
 const service = await openService({ dataDir: process.argv[2], rateLimit: 0, extraRoutes: true, page: false })
-const server = createServer(service.handle)
+// As long as the service's own: 5 s, which Node has, may pass on a busy machine between two questions of the test.
+const server = createServer({ keepAliveTimeout: 65_000 }, service.handle)
 server.listen(0, '127.0.0.1', () => { console.log('http://127.0.0.1:' + server.address().port) })
 `
 /** What both say of where they serve. */

@@ -32,7 +32,8 @@ async function salvaged(folder: string, bytes: Buffer, more = ''): Promise<Repor
   return { ...JSON.parse(out), code }
 }
 
-test('a record of a fork is unplaced, and nobody keeps access; the same line twice is no loss', async t => {
+test('a record of a fork is unplaced, and what is there twice may stand where others were: nobody keeps access',
+  async t => {
   const [folder, restored] = [freshFolder(t), freshFolder(t)]
   const backup = await changed(folder, async ({ accounts }) => {
     await accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
@@ -44,7 +45,11 @@ test('a record of a fork is unplaced, and nobody keeps access; the same line twi
   const fork = await changed(restored, ({ accounts }) => accounts.removeUser('ana@x'))
   assert.equal(own.length, fork.length)
   for (const [what, lines, code, tokens] of [
-    ['own', own, 0, 1], ['its last line twice', [...own, own.at(-1)!], 0, 1], ['own twice', [...own, ...own], 0, 1],
+    ['own', own, 0, 1], ['its last line twice', [...own, own.at(-1)!], 3, 0], ['own twice', [...own, ...own], 3, 0],
+    ['a line twice before others', [...own.slice(0, 2), own[1]!, ...own.slice(2)], 0, 1],
+    ['an older line over the newest', [...own.slice(0, -1), own[1]!], 3, 0],
+    ['the line before over the newest', [...own.slice(0, -1), own.at(-2)!], 3, 0],
+    ['the first line over the newest', [...own.slice(0, -1), own[0]!], 3, 0],
     ['fork', fork, 0, 0], ['a line of the fork behind it', [...own, fork.at(-1)!], 3, 0],
     ['all of the fork behind it', [...own, ...fork], 3, 0], ['the other way round', [...fork, ...own], 3, 0],
     ['the fork between', [...own.slice(0, -1), fork.at(-1)!, own.at(-1)!], 3, 0]

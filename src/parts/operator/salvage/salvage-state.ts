@@ -164,10 +164,10 @@ export class Salvaging {
     const record = line && this.#open(line)
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
-    // The record was applied already, so nothing is lost. With another hash, or at the number of a
-    // lost record, it is of a fork, or comes too late to be applied.
+    // With another hash, or at the number of a lost record, it is of a fork, or comes too late to be
+    // applied. The same record once more is none of the lost ones; but behind the newest record it
+    // may stand where others were, so it does not move the end.
     else if (this.#hashes[record.seq] !== this.#hash) this.#unplacedLines++
-    else if (at === this.#end) this.#end = end
   }
 
   /** `journal.whole` is genuine behind the hash before it, whatever number has been reached. */

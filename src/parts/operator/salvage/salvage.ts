@@ -310,7 +310,7 @@ function shownLoss({ from, to, bytes, after, before }: Loss): string {
   if (to === null)
     return (
       `lost     perhaps the newest, from ${from} on, after ${after}: ` +
-      `${bytes} bytes do not open`
+      `${bytes} bytes there hold no record that follows`
     )
   const where =
     before === null ? `after ${after}` : `between ${after ?? 'the beginning'} and ${before}`
