@@ -164,9 +164,9 @@ export class Salvaging {
     const record = line && this.#open(line)
     if (record === undefined) this.#unplacedLines++
     else if (record.seq > this.last) this.#follow(record, at, end)
-    // With another hash, or at the number of a lost record, it is of a fork, or comes too late to be
-    // applied. The same record once more is none of the lost ones; but behind the newest record it
-    // may stand where others were, so it does not move the end.
+    // With another hash, or at the number of a lost record, it is of a fork, or too late. The same
+    // record once more is no lost one; but behind the newest it may stand where others were, so the
+    // end stays where it was.
     else if (this.#hashes[record.seq] !== this.#hash) this.#unplacedLines++
   }
 
