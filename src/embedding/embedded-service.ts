@@ -32,6 +32,7 @@ export type { AnsweredEntry as Entry, EntryChanges, EntryFields } from '../entri
  * may do less meanwhile), and in the open configuration `setting-invalid`.
  */
 export interface Service extends Operations {
+  /** Users and tokens. */
   readonly accounts: HostAccounts
   /**
    * Answers below the prefix. Throws `request-foreign` if the two are not of `node:http`. On a Unix

@@ -86,6 +86,7 @@ inBrowser('the password of the user is changed, and the new one asked for', CHRO
   await browser.click('#show-account')
   await browser.find('#account')
   assert.match(await textOf(browser, '#account'), /ana\s+ana@example\.org\s[^]*Grupos\s+Todos/)
+  await browser.find('#sessions li') // it moves what is below it
   await browser.click('#show-own')
   await browser.fill('#current', 'wrong')
   await browser.fill('#fresh', 'another long password')
@@ -103,6 +104,7 @@ inBrowser('a refused new password is said in the page\'s language, and can be se
   const { browser } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
   await logIn(browser)
   await browser.run("document.getElementById('show-account').click()")
+  await browser.find('#sessions li') // it moves what is below it
   await browser.click('#show-own')
   await browser.fill('#current', PASSWORD)
   await browser.fill('#fresh', 'short')

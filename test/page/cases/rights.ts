@@ -94,6 +94,7 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
     ['the history', () => view(browser, 'Correo'), click('#history summary')],
     ['the own password', async () => {
       await click('#show-account')()
+      await browser.find('#sessions li') // it moves what is below it
       await browser.click('#show-own')
       await browser.fill('#current', PASSWORD)
       await browser.fill('#fresh', 'another long password')
