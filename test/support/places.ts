@@ -13,7 +13,8 @@ import { message } from './raw.ts'
 import { freshFolder, type Scope } from './service.ts'
 
 const ROUND_TRIP_MS = 300
-const ANSWER_MS = 5_000
+/** On a busy machine an answer may take its time; who has to give way is closed at once. */
+const ANSWER_MS = 25_000
 /** What node:net reads at once; a list has more than the system's buffers hold. */
 const READ_BYTES = 64 * 1024
 const LIST_ENTRIES = 48
