@@ -17,7 +17,7 @@ export const OTHERS = ''
 
 export type Recording = 'begun' | 'ended' | undefined
 
-/** `equal`: perhaps from another entry alone. */
+/** `equal`: not from this entry since its password was set. */
 export type How = 'read' | 'equal'
 
 type HeldEntry = Pick<Entry, 'id' | 'password' | 'status'>
@@ -48,7 +48,7 @@ export interface KeptRecording {
   readonly recording?: Recording
   readonly unrecordedBefore?: string | undefined
 }
-/** `equal`: one entry for each password that is known from elsewhere. */
+/** `equal`: one entry for each password that is known otherwise. */
 export interface KeptKnower {
   readonly knower: Knower
   readonly ids?: Ids

@@ -195,6 +195,25 @@ test('of each row of an import it is said that others may know its password, and
   assert.deepEqual(unrecordedOf(store.state, [1, 2, 3, 4, 5]), { [store.state.recorded]: [1, 2, 3, 4] })
 })
 
+test('rows that the same users know name them alike, as they are now; others name others', async () => {
+  const { store, tell, list } = await counting()
+  for (let id = 1; id <= 3; id++) await createEntry(store, { ...FIELDS, password: `p${id}` }, null)
+  await tell(2, 1, 2)
+  await tell(3, 3)
+  const bea = { user: { id: 2, email: 'bea@x.org', name: 'bea' } }
+  const carl = { user: { id: 3, email: 'carl@x.org', name: 'carl' } }
+  const named = async (): Promise<unknown[]> =>
+    JSON.parse((await list('exposed')).bytes.toString()).map((row: any) => [row.exposed, row.exposedTo])
+  assert.deepEqual(await named(), [[1, [bea]], [1, [bea]], [1, [carl]]])
+  await store.accounts.changeUser('bea@x.org', 'Bea "B"', undefined)
+  const renamed = { user: { ...bea.user, name: 'Bea "B"' } }
+  assert.deepEqual(await named(), [[1, [renamed]], [1, [renamed]], [1, [carl]]])
+  await store.accounts.removeUser('carl@x.org')
+  await tell(3, 1)
+  const removed = { ...carl, removed: true }
+  assert.deepEqual(await named(), [[2, [renamed, removed]], [1, [renamed]], [1, [removed]]])
+})
+
 test('a gap that is recorded is said in each kept list that names the exposed', async () => {
   const { store, list } = await counting()
   await createEntry(store, { ...FIELDS, password: 'p', grupo: 'a' }, null)

@@ -41,8 +41,8 @@ const KNOWS: RouteDescription = {
   summary: 'Who knows the present password of an entry.',
   description:
     '`read`: whoever set it, or was answered with it since. `equal`: whoever knows the same ' +
-    'password from another entry that has or had it, for callers who see all entries and may ' +
-    'read their passwords. Before `unrecordedBefore`, others may have read it. ' +
+    'password otherwise, from another entry that has or had it, or since this one had it before; ' +
+    'for callers who see all entries and may read their passwords. Before `unrecordedBefore`, others may have read it. ' +
     '`operator` is an account name, empty without one; `host` is the process of an embedder. ' +
     'Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { knows: 1, unknown: UNKNOWN_ID },

@@ -5,8 +5,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { ENTRY_FIELDS, FIELDS, openFieldsOf } from '../../entries/entry.ts'
-import { knownUser, unrecordedBefore, type Exposure } from '../../knowledge/exposure.ts'
+import { ENTRY_FIELDS, FIELDS, OPEN_FIELDS } from '../../entries/entry.ts'
+import { knownUser, unrecordedBeforeMs, type Exposure } from '../../knowledge/exposure.ts'
 import { keptByGroups, PagedList, pageOf } from '../../entries/paged-list.ts'
 import { sees, type Groups } from '../../rights/rights.ts'
 import { Column } from '../../store/column.ts'
@@ -25,6 +25,8 @@ export interface Listing {
 
 /** In `exposedTo`: the names for all entries would be more than a process can hold. */
 const MAX_NAMED = 5
+/** Each names at most `MAX_NAMED` users. */
+const MAX_KEPT_TEXTS = 1024
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[field].isRequired)
 /** Pages made before other requests are served. */
 const SLICE_PAGES = 64
@@ -37,14 +39,13 @@ export function listingOf(
 ): (form: ListForm, groups?: Groups) => Promise<Listing> {
   const { entries } = state
   const passwordsChangedAt = passwordChanges(state)
+  const knownBeside = knownTexts(state, exposure)
   const listOf = (form: ListForm, groups?: Groups): Tagged => {
     const [reused, exposed] = [form.includes('reused'), form.includes('exposed')]
     const textOf = (id: number): string | undefined => {
       if (!entries.isActive(id) || !sees(groups, entries.grupo(id))) return undefined
-      return rowText(state, id, {
-        ...(reused && { reused: othersWith(state, id) || undefined }),
-        ...(exposed && knownBeside(state, exposure, id, !reused))
-      })
+      const others = reused ? othersWith(state, id) : 0
+      return rowText(state, id, others, exposed ? knownBeside(id, !reused) : '')
     }
     // All are times of one clock.
     const versionOf = (page: number): number =>
@@ -93,22 +94,31 @@ function othersWith({ knowledge: { numbers } }: State, id: number): number {
   return numbers.active(numbers.of(id)) - 1
 }
 
-function knownBeside(
-  state: State,
-  exposure: Exposure,
-  id: number,
-  byEntry: boolean
-): { readonly [field: string]: unknown } {
-  const users = exposure.of(id, byEntry)
-  return {
-    exposed: users.length || undefined,
-    exposedTo:
-      users.length === 0
-        ? undefined
-        : users.slice(0, MAX_NAMED).map(user => knownUser(state, user)),
+/** Members of a row, each after a comma. Many rows have the same knowers: a text is kept. */
+function knownTexts(state: State, exposure: Exposure): (id: number, byEntry: boolean) => string {
+  const { knowledge } = state
+  const texts = new Map<string, string>()
+  let rights = -1
+  const exposedText = (users: readonly number[]): string => {
+    if (users.length === 0) return ''
+    if (rights !== state.rights || texts.size >= MAX_KEPT_TEXTS) texts.clear()
+    rights = state.rights
+    const key = `${users.length}:${users.slice(0, MAX_NAMED).join()}`
+    const kept = texts.get(key)
+    if (kept !== undefined) return kept
+    const named = users.slice(0, MAX_NAMED).map(user => knownUser(state, user))
+    const text = `,"exposed":${users.length},"exposedTo":${JSON.stringify(named)}`
+    texts.set(key, text)
+    return text
+  }
+  return (id, byEntry) => {
     // Without tokens nobody is named, and everybody may know everything.
-    unrecordedBefore:
-      state.knowledge.recording === 'begun' ? unrecordedBefore(state, id, byEntry) : undefined
+    const before =
+      knowledge.recording === 'begun' ? unrecordedBeforeMs(state, id, byEntry) : undefined
+    return (
+      exposedText(exposure.of(id, byEntry)) +
+      (before === undefined ? '' : `,"unrecordedBefore":"${isoOf(Math.min(before, Date.now()))}"`)
+    )
   }
 }
 
@@ -135,16 +145,25 @@ function tagged(list: PagedList): Tagged {
   }
 }
 
-function rowText(
-  { entries }: State,
-  id: number,
-  beside: { readonly [field: string]: unknown }
-): string {
-  const { status, ...fields } = entries.get(id)!
+function rowText({ entries }: State, id: number, reused: number, known: string): string {
+  const entry = entries.get(id)!
   const changedMs = entries.changedMs(id)
-  const changed = changedMs === undefined ? undefined : new Date(changedMs).toISOString()
-  const set = Object.fromEntries(
-    SECRETS.filter(field => fields[field] !== undefined).map(field => [field, true])
-  )
-  return JSON.stringify({ id, ...openFieldsOf(fields), status, changed, ...beside, ...set })
+  let text = `{"id":${id}`
+  for (const field of OPEN_FIELDS) {
+    if (entry[field] !== undefined) text += `,"${field}":${JSON.stringify(entry[field])}`
+  }
+  text += `,"status":${entry.status}`
+  if (changedMs !== undefined) text += `,"changed":"${isoOf(changedMs)}"`
+  if (reused > 0) text += `,"reused":${reused}`
+  text += known
+  for (const field of SECRETS) if (entry[field] !== undefined) text += `,"${field}":true`
+  return `${text}}`
+}
+
+let [lastMs, lastIso] = [0, new Date(0).toISOString()]
+
+/** Rows that stand together often have the same time. */
+function isoOf(ms: number): string {
+  if (ms !== lastMs) [lastMs, lastIso] = [ms, new Date(ms).toISOString()]
+  return lastIso
 }
