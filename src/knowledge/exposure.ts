@@ -123,7 +123,7 @@ export function unrecordedOf(state: State, ids: Iterable<number>): Unrecorded {
 }
 
 /** As `unrecordedBeforeMs`, in ISO 8601, and not later than now. */
-export function unrecordedBefore(state: State, id: number, byEntry: boolean): string | undefined {
+function unrecordedBefore(state: State, id: number, byEntry: boolean): string | undefined {
   const ms = unrecordedBeforeMs(state, id, byEntry)
   return ms === undefined ? undefined : new Date(Math.min(ms, Date.now())).toISOString()
 }

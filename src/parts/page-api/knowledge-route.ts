@@ -42,7 +42,8 @@ const KNOWS: RouteDescription = {
   description:
     '`read`: whoever set it, or was answered with it since. `equal`: whoever knows the same ' +
     'password otherwise, from another entry that has or had it, or since this one had it before; ' +
-    'for callers who see all entries and may read their passwords. Before `unrecordedBefore`, others may have read it. ' +
+    'for callers who see all entries and may read their passwords. ' +
+    'Before `unrecordedBefore`, others may have read it. ' +
     '`operator` is an account name, empty without one; `host` is the process of an embedder. ' +
     'Served if `EXTRA_ROUTES=on`, or with a page.',
   ids: { knows: 1, unknown: UNKNOWN_ID },
