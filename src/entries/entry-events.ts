@@ -1,7 +1,7 @@
 /** The events of entries, and their effects. */
 import type { JournalRecord } from '../journal/journal.ts'
 import { authorOf, namedIn } from '../knowledge/knowledge-events.ts'
-import { OTHERS, type Knower } from '../knowledge/knowledge.ts'
+import type { Knower } from '../knowledge/knowledge.ts'
 import {
   assertNext,
   known,
@@ -86,7 +86,7 @@ const imported: Reduce<EntryEvents['entries.imported']> = (tables, data, timeMs,
   for (const [i, row] of rows.entries())
     put(tables, entryOf(first + i, row, row.status), undefined, timeMs, author)
   // These passwords came from elsewhere.
-  if (rows.length > 0) tables.knowledge.tell(OTHERS, [[first, first + rows.length - 1]])
+  if (rows.length > 0) tables.knowledge.tellOthers([[first, first + rows.length - 1]], timeMs)
 }
 const kept: Reduce<EntryEvents['fields.kept']> = (tables, { first, entries: rows }) => {
   assertNext(tables.entries, first)

@@ -97,7 +97,8 @@ export function unrecordedBeforeMs(
 ): number | undefined {
   if (knowledge.recording !== 'begun') return Infinity
   if (knowledge.how(OTHERS, id, byEntry) === undefined) return undefined
-  return Math.max(knowledge.gapMs ?? 0, entries.changedMs(id) ?? 0)
+  const told = byEntry ? 0 : knowledge.toldMs(id)
+  return Math.max(knowledge.gapMs ?? 0, entries.changedMs(id) ?? 0, told)
 }
 
 /** Ids of entries whose passwords others may know, by ISO 8601; `now`: nothing is recorded. */

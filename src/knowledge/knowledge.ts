@@ -30,6 +30,8 @@ export interface KnowledgeTable {
   /** Before the entry loses its values. */
   purge(old: HeldEntry): void
   tell(knower: Knower, ids: Ids): void
+  /** Tells others; `ms`: when, in milliseconds since 1970. */
+  tellOthers(ids: Ids, ms: number): void
   tellFormer(knower: Knower, password: string): void
   /** Every password so far, former ones too. */
   tellAll(knower: Knower): void
@@ -58,6 +60,11 @@ export interface KeptKnower {
 export class Knowledge implements KnowledgeTable {
   readonly #known = new Map<Knower, KnownPasswords>()
   readonly numbers: PasswordNumbers
+  /**
+   * By number of a password that another entry had already: when an import told others, in
+   * milliseconds since 1970. Whoever sets it later does so after that.
+   */
+  readonly #toldMs = new Map<number, number>()
   #lastId = 0
   recording: Recording
   /** Of the last gap, in milliseconds since 1970. */
@@ -68,6 +75,7 @@ export class Knowledge implements KnowledgeTable {
   constructor(clock: Clock) {
     this.numbers = new PasswordNumbers(clock, number => {
       for (const { numbers } of this.#known.values()) numbers.delete(number)
+      this.#toldMs.delete(number)
     })
   }
 
@@ -93,6 +101,21 @@ export class Knowledge implements KnowledgeTable {
     eachId(ids, id => {
       if (this.numbers.of(id) !== 0) this.#tell(known, id)
     })
+  }
+
+  tellOthers(ids: Ids, ms: number): void {
+    this.tell(OTHERS, ids)
+    eachId(ids, id => {
+      const number = this.numbers.of(id)
+      if (!this.numbers.isShared(number)) return
+      this.#toldMs.set(number, ms)
+      this.numbers.touch(number)
+    })
+  }
+
+  /** 0: by no import that came when another entry had it. */
+  toldMs(id: number): number {
+    return this.#toldMs.get(this.numbers.of(id)) ?? 0
   }
 
   /** As `tell`, but not from these entries. */
@@ -250,6 +273,10 @@ export class KnowledgeDraft implements KnowledgeTable {
 
   tellFormer(knower: Knower, password: string): void {
     this.#former.set(knower, (this.#former.get(knower) ?? new Set()).add(password))
+  }
+
+  tellOthers(ids: Ids): void {
+    this.tell(OTHERS, ids)
   }
 
   tellAll(): void {}

@@ -214,6 +214,24 @@ test('rows that the same users know name them alike, as they are now; others nam
   assert.deepEqual(await named(), [[2, [renamed, removed]], [1, [renamed]], [1, [removed]]])
 })
 
+test('of an entry whose password an import brings later, the time of the import is said, in a list too', async () => {
+  const { store, world, list } = await counting()
+  const { state } = store
+  await createEntry(store, { ...FIELDS, password: 'the same' }, null)
+  await list('reused exposed')
+  world.nowMs += 2000
+  await importEntries(store, [{ ...FIELDS, password: 'the same', status: 1 }])
+  const { recorded } = state
+  const said = async (): Promise<unknown[]> => JSON.parse((await list('reused exposed')).bytes.toString())
+    .map((row: any) => row.unrecordedBefore)
+  const asked = (): unknown[] => [1, 2].map(id => whoKnows(state, id, false).unrecordedBefore)
+  assert.deepEqual([await said(), asked()], [[recorded, recorded], [recorded, recorded]])
+  world.nowMs += 2000
+  await updateEntry(store, 2, { password: 'another' }, null)
+  assert.deepEqual([await said(), asked()], [[recorded, undefined], [recorded, undefined]])
+  assert.equal(whoKnows(state, 1, true).unrecordedBefore, undefined, 'others would be answered a guess')
+})
+
 test('a gap that is recorded is said in each kept list that names the exposed', async () => {
   const { store, list } = await counting()
   await createEntry(store, { ...FIELDS, password: 'p', grupo: 'a' }, null)
