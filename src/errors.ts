@@ -2,7 +2,7 @@
 const SENTENCES = {
   'setting-invalid': 'a setting is not valid',
   'folder-unusable': 'the data folder cannot be used',
-  'folder-held': 'another process has the lock of the data folder',
+  'folder-held': 'the lock of the data folder cannot be had',
   'key-missing': 'the key file of the journal does not exist',
   'key-invalid': 'the key file is not valid',
   'key-unwritable': 'the key file cannot be changed',

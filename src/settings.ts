@@ -49,13 +49,17 @@ export function readSettings(args: readonly string[], env: Variables): ServiceSe
   }
   validateCombinations(settings)
   const { variable, flag } = SETTINGS.auth
-  // A mistyped variable would leave every entry open behind the proxy.
-  const isOpenByDefault = settings.isProduction && !flags[flag] && !env[variable]
-  checkProduction(
-    settings,
-    isOpenByDefault ? [`${variable}=bearer, or ${variable}=none on purpose`] : []
-  )
+  const isProtected = !settings.isProduction || flags[flag] || env[variable]
+  assertNoneMissing([...(isProtected ? [] : [AUTH_MISSING]), ...transportMissing(settings)])
   return settings
+}
+
+// A mistyped name would leave every entry open behind the proxy.
+const AUTH_MISSING = 'AUTH=bearer, or AUTH=none on purpose'
+
+/** For an embedder's options. Throws `setting-invalid`. */
+export function checkAuthGiven(isProduction: boolean, isGiven: boolean): void {
+  assertNoneMissing(isProduction && !isGiven ? [AUTH_MISSING] : [])
 }
 
 /** Throws `setting-invalid`. */
@@ -72,17 +76,17 @@ export function validateCombinations(settings: StorageSettings & Partial<CoreSet
 
 /** Throws `setting-invalid` if production would refuse every request for lack of HTTPS. */
 export function checkTransport(settings: ServiceSettings): void {
-  checkProduction(settings, [])
+  assertNoneMissing(transportMissing(settings))
 }
 
-function checkProduction(
-  { tlsCert, isProduction, trustProxy }: ServiceSettings,
-  missing: readonly string[]
-): void {
+function transportMissing({ tlsCert, isProduction, trustProxy }: ServiceSettings): string[] {
   const lacksTls = isProduction && tlsCert === undefined && trustProxy === undefined
-  const all = [...missing, ...(lacksTls ? ['TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY'] : [])]
-  if (all.length > 0)
-    throw new Failure('setting-invalid', `NODE_ENV=production needs ${all.join('; and ')}`)
+  return lacksTls ? ['TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY'] : []
+}
+
+function assertNoneMissing(missing: readonly string[]): void {
+  if (missing.length > 0)
+    throw new Failure('setting-invalid', `NODE_ENV=production needs ${missing.join('; and ')}`)
 }
 
 export type Variables = { readonly [name: string]: string | undefined }

@@ -143,10 +143,10 @@ export class Accounts {
    * passwords; logins say so until they are changed.
    */
   async addUsers(wanted: readonly NewUser[], isMade: boolean): Promise<readonly ListedUser[]> {
+    this.assertAddable(wanted)
     const users: (Omit<NewUser, 'password'> & { passwordHash: string | undefined })[] = []
     for (const { password, ...one } of wanted) {
       const given = shaped(CHANGE_SHAPE, one)
-      this.assertKnown(given.abilities)
       const passwordHash = password === null ? undefined : await this.#hash(one.email, password)
       users.push({ ...given, passwordHash })
     }
@@ -166,6 +166,17 @@ export class Accounts {
       )
       return [events, made.map(listed)]
     })
+  }
+
+  /** What `addUsers` refuses, but for addresses that are taken. Throws `input-invalid`. */
+  assertAddable(wanted: readonly NewUser[]): void {
+    const names = new GroupNames(this.#state.names)
+    for (const { password, ...one } of wanted) {
+      const { abilities, groups } = shaped(CHANGE_SHAPE, one)
+      this.#assertKnown(abilities)
+      if (password !== null) assertPassword(one.email, password)
+      spelledIn(names, groups)
+    }
   }
 
   /** Ends the user's tokens; false for an unknown address. Null takes the password away. */
@@ -209,7 +220,7 @@ export class Accounts {
     groups?: GivenGroups
   ): Promise<boolean> {
     const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
-    this.assertKnown(changes.abilities)
+    this.#assertKnown(changes.abilities)
     return this.#record(byAddress(email), ({ id, name, abilities, groups = null }) => {
       const old = { name, abilities, groups }
       const wanted = { ...changes, groups: this.#spelled(changes.groups) }
@@ -255,7 +266,7 @@ export class Accounts {
     groups?: GivenGroups
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
-    this.assertKnown(given.abilities)
+    this.#assertKnown(given.abilities)
     const find = byAddress(email)
     return this.#store.commitAlone<Issued | undefined>(() => {
       const user = find(this.#state)
@@ -377,7 +388,7 @@ export class Accounts {
     return ownSessions(this.#state, by, this.#wallMs())
   }
 
-  assertKnown(wanted: readonly string[] = []): void {
+  #assertKnown(wanted: readonly string[] = []): void {
     const known = this.#abilities
     if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one)))
       return

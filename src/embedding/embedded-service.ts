@@ -2,7 +2,13 @@
  * For embedders: services in their own process. A service sets no signal handlers, never ends the
  * process, and prints only to the given log.
  */
-import { readValues, SETTINGS, validateCombinations, type Settings } from '../settings.ts'
+import {
+  checkAuthGiven,
+  readValues,
+  SETTINGS,
+  validateCombinations,
+  type Settings
+} from '../settings.ts'
 import { Failure } from '../errors.ts'
 import { peerOf } from '../http/client.ts'
 import type { IncomingMessage, ServerResponse } from '../http/listener.ts'
@@ -11,6 +17,7 @@ import { respond } from '../http/sending.ts'
 import { KEY_BYTES, keyring, type Keyring } from '../journal/keys.ts'
 import type { Log } from '../log.ts'
 import { hostAccounts, type HostAccounts } from './host-accounts.ts'
+import { failureInOptions, logInOptions } from './option-names.ts'
 import { operationsOf, type Operations } from './operations.ts'
 import { composeService, type OpenService } from '../service.ts'
 import { Accounts } from '../accounts/accounts.ts'
@@ -61,6 +68,14 @@ export type Options = {
     : string | undefined
 }
 
+/**
+ * In production `auth` must be given: an absent one would let everybody do everything. A `boolean`
+ * may be true.
+ */
+export type AuthGiven =
+  | { readonly production?: false | undefined }
+  | { readonly production: boolean; readonly auth: Settings['auth'] }
+
 export interface HostOptions {
   /**
    * Receives the operator's messages. Its functions need no `this`, and must not throw, except
@@ -73,7 +88,8 @@ export interface HostOptions {
    */
   readonly prefix?: string | undefined
   /**
-   * Refuses requests without HTTPS, and a missing or empty journal, as `NODE_ENV=production` does.
+   * Refuses requests without HTTPS, a missing or empty journal, and options without `auth`, as
+   * `NODE_ENV=production` does.
    */
   readonly production?: boolean | undefined
   /** Makes a missing journal in production too. */
@@ -101,9 +117,19 @@ const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
  * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a
  * `Failure`, holding nothing.
  */
-export async function openService(options: Options & HostOptions = {}): Promise<Service> {
+export async function openService(
+  options: Options & HostOptions & AuthGiven = {}
+): Promise<Service> {
+  try {
+    return await open(options)
+  } catch (error) {
+    throw failureInOptions(error)
+  }
+}
+
+async function open(options: Options & HostOptions): Promise<Service> {
   const {
-    log = SILENT,
+    log: given = SILENT,
     prefix = '',
     production = false,
     init = false,
@@ -114,7 +140,12 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   if (!PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
   }
+  // `in`: what a class gives stands there, too, though it is not among the values.
+  if (values.auth === undefined && 'auth' in options)
+    throw wrong("auth has no value: give auth: 'bearer', or auth: 'none' on purpose")
+  checkAuthGiven(production, values.auth !== undefined)
   const settings = { ...readOptions(values), isProduction: production }
+  const log = logInOptions(given)
   const keys = key === undefined ? undefined : keysOf(key, settings)
   validateCombinations(settings) // `listen` checks the transport
   if ('accessLog' in settings && settings.accessLog === true && log.access === undefined)
@@ -216,7 +247,7 @@ function embedded(
       if (typeof user !== 'string') throw wrong('vouch takes { user }, an e-mail address')
       vouched.set(request, user)
     },
-    listen,
+    listen: () => listen().catch(error => Promise.reject(failureInOptions(error))),
     close
   }
 }

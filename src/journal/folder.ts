@@ -316,18 +316,22 @@ function makeKeyFile({ files, keyFile, random }: FolderOptions, secret: Buffer):
   trySync(() => files.sync(dirname(keyFile)))
 }
 
-function missing({ files, folder }: FolderOptions, path: string, besideKey?: string): Failure {
+function missing(options: FolderOptions, path: string, besideKey?: string): Failure {
+  const { files } = options
   const key = besideKey === undefined ? '' : `, though its key ${besideKey} is there`
   const what = path + (files.stat(path) === undefined ? ' does not exist' : ' is empty') + key
-  return new Failure('journal-missing', `${what}; ${wayToJournal(files, folder)}`)
+  return new Failure('journal-missing', `${what}; ${wayToJournal(options)}`)
 }
 
-function wayToJournal(files: Files, folder: string): string {
+function wayToJournal({ files, folder, keys }: FolderOptions): string {
   const left = statesLeft(files, folder)
   if (left !== undefined)
     return `${left}; if you want a new, empty store, move all such files away first`
+  // The command would make a journal with another key than the host's.
+  const begin =
+    keys === undefined ? "run the operator's command init" : 'open it with the option init: true'
   return (
     "if entries were stored there, restore a backup (the operator's command journal restore); " +
-    "if nothing was, or you want a new, empty store, run the operator's command init"
+    `if nothing was, or you want a new, empty store, ${begin}`
   )
 }

@@ -27,6 +27,8 @@ export interface Lock {
 }
 
 const HELD = /^held-(\d+)-[0-9a-f]+\.sock$/
+/** Sockets: a process of another container may have this one's number. */
+const heldHere = new Set<string>()
 const TRIES = 3
 const MAX_PAUSE_MS = 200
 /** The kernel's limit: `sun_path` without the final zero. */
@@ -106,6 +108,7 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
   server.on('error', () => {}) // a connection was not accepted
   const release = async (): Promise<void> => {
     try {
+      heldHere.delete(socket)
       remove(files, socket) // no other socket ever has this name
     } finally {
       const closed = new Promise(resolve => server.close(resolve))
@@ -117,6 +120,7 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
     files.setMode(opening, 0o600)
     const own = files.stat(opening)!
     files.rename(opening, socket)
+    heldHere.add(socket)
     for (const dead of await deadSockets(files, folder, socket)) remove(files, dead)
     return { server, socket, isHeld: () => isStill(files, socket, own), release }
   } catch (error) {
@@ -129,10 +133,10 @@ async function deadSockets(files: Files, folder: string, own?: string): Promise<
   const others = heldSockets(files, folder).filter(other => other !== own)
   for (const other of others) {
     if (!(await probe(other))) continue
-    throw new Failure(
-      'folder-held',
-      `${folder} belongs to process ${HELD.exec(basename(other))?.[1]}`
-    )
+    const whose = heldHere.has(other)
+      ? 'this process, which has it open already'
+      : `process ${HELD.exec(basename(other))?.[1]}`
+    throw new Failure('folder-held', `${folder} belongs to ${whose}`)
   }
   return others
 }

@@ -5,7 +5,8 @@ import { invalid } from './rights.ts'
 /** Commas part names in lists, `@` is for addresses, `*` for all; the others are not seen. */
 const OUTSIDE_OF_NAMES = /[,@*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 /** Two names with these would look alike. Names that a journal has already may have them. */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
+const UNSEEN =
+  /[\p{Default_Ignorable_Code_Point}\u2800\u{1d159}\u{13441}\u{13442}\u{16fe4}]|(?! )\p{Zs}/u
 export const GROUP_RULE: string =
   `1 to ${MAX_GROUP_CHARACTERS} characters on one line, ` +
   'without commas, @, * and invisible characters'

@@ -296,8 +296,8 @@ test('without the option vouches the host vouches for nobody; with it, logins mu
   assert.throws(() => service.vouch({} as IncomingMessage, { user: ANA }), { code: 'setting-invalid' })
   await service.close()
   for (const [options, says] of [
-    [{ auth: 'none', tokenTtlMinutes: 1 }, /vouches needs AUTH=bearer/],
-    [{ auth: 'bearer' }, /vouches needs TOKEN_TTL_MINUTES/]
+    [{ auth: 'none', tokenTtlMinutes: 1 }, /vouches needs auth: 'bearer'$/],
+    [{ auth: 'bearer' }, /vouches needs tokenTtlMinutes, such as 720/]
   ] as const) {
     await assert.rejects(openService({ journal: 'memory', vouches: true, ...options } as never), says)
   }

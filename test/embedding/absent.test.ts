@@ -60,6 +60,25 @@ test('an operation is the host’s only without a last argument: one that names 
   }
 })
 
+test('a service is open only if its host says so: an auth without a value is refused, in production an absent one',
+  async t => {
+    class Config { readonly journal = 'memory'; get auth(): undefined { return undefined } }
+    const refused: readonly (readonly [options: object, why: RegExp])[] = [
+      [{ production: true, auth: undefined }, /: auth has no value: give auth: 'bearer', or auth: 'none' on purpose$/],
+      [{ production: true }, /: production: true needs auth: 'bearer', or auth: 'none' on purpose$/],
+      [{ production: true, init: true }, /: production: true needs auth/],
+      [{ auth: undefined }, /: auth has no value/], [{ production: false, auth: undefined }, /: auth has no value/],
+      [new Config(), /: auth has no value/], [{ auth: null }, /auth must be/], [{ auth: '' }, /auth must be none or bearer/]
+    ]
+    for (const [options, message] of refused) {
+      const all = options instanceof Config ? options : { journal: 'memory', page: false, ...options }
+      const opening = openService(all as Options).then(service => service.close())
+      await assert.rejects(opening, { code: 'setting-invalid', message })
+    }
+    for (const auth of ['none', 'bearer'] as const) await opened(t, { production: true, auth } as Options)
+    await opened(t, { production: false } as Options)
+  })
+
 test('accounts take one object; the form of 1.0.0, and an absent list, are refused with the new form', async t => {
   const { accounts } = await opened(t)
   await accounts.addUser(USER)
@@ -111,12 +130,14 @@ const REFUSED = [
   "service.accounts.addUser({ email: 'a', password: 'p', abilities: [] })",
   "service.accounts.addUser({ email: 'a', password: 'p', abilities: [], groups: session?.groups })",
   "service.accounts.addUser({ email: 'a', password: 'p', abilities: [], groups: null, group: [] })",
-  "service.accounts.issue('a@x.org')",
+  "service.accounts.issue('a@x.org')", 'openService({ production: true })',
+  'openService({ production: true, auth: session?.auth })', 'openService({ production: isProduction })',
   "service.accounts.issue({ email: 'a', abilities: session?.abilities, groups: [] })"
 ]
 const TAKEN = [
   'service.listPassword()', "service.listPassword({ by: 'a' })", "service.updatePassword(1, {}, { by: 'a' })",
   'service.updatePassword(1, {}, { ifUnchanged: entry })',
+  "openService({ production: isProduction, auth: 'bearer' })", 'openService()', "openService({ dataDir: 'a' })",
   "service.updatePassword(1, {}, { by: 'a', ifUnchanged: entry })",
   'if (session !== undefined) service.deletePassword(2, { by: session.email })',
   "service.accounts.addUser({ email: 'a', password: 'p', abilities: [], groups: null })",
@@ -126,9 +147,10 @@ const TAKEN = [
 
 test('strict TypeScript refuses a user who may be undefined, and the old form of accounts', () => {
   const begin = [
-    "import type { Entry, Service } from './src/index.ts'",
+    "import { openService, type Entry, type Service } from './src/index.ts'",
     'declare const service: Service',
-    'interface Session { readonly email: string, readonly groups: string[], readonly abilities: string[] }',
+    'interface Session { email: string, groups: string[], abilities: string[], auth: "bearer" }',
+    'declare const isProduction: boolean',
     'declare const session: Session | undefined',
     'declare const [entry, found]: [Entry, Entry | undefined]'
   ]

@@ -293,7 +293,7 @@ for (const [name, isTold] of [['leaves that to node:http', false], ['listens for
 }
 
 test('§5.9 in production it answers what comes by another\'s HTTPS, refuses the rest, and does not listen', async t => {
-  const service = await inMemory(t, { production: true, port: 0 })
+  const service = await inMemory(t, { production: true, auth: 'none', port: 0 })
   const url = await serverOf(t, service.handle, createTlsServer(certificate('own')))
   const { port } = new URL(url)
   const asked = (origin: string): Promise<unknown> => new Promise((resolve, reject) => {
@@ -303,7 +303,7 @@ test('§5.9 in production it answers what comes by another\'s HTTPS, refuses the
   const own = `https://localhost:${port}`
   assert.deepEqual([await asked(own), await asked(own.replace('https', 'http'))], [404, 403])
   assert.equal((await send(await serverOf(t, service.handle), 'GET', '/api/listPassword')).status, 403)
-  await assert.rejects(service.listen(), { code: 'setting-invalid', message: /NODE_ENV=production needs/ })
+  await assert.rejects(service.listen(), { code: 'setting-invalid', message: /production: true needs tlsCert and tlsKey, or a proxy in trustProxy/ })
 })
 
 test('close answers what is in flight; then operations reject and requests are answered 503', async t => {
@@ -520,7 +520,7 @@ test('an access log that throws or rejects stops no request and no close, is war
 
 test('in production a folder without a journal is refused, unless it is to be made', async t => {
   const dataDir = freshFolder(t)
-  const options = { dataDir, production: true }
+  const options = { dataDir, production: true, auth: 'none' } as const
   await assert.rejects(openService(options), { code: 'journal-missing', message: /init/ })
   await (await openService({ ...options, init: true })).close()
   const service = await openService(options)

@@ -1,6 +1,6 @@
 /** The key as a value of the host, and not in a file. */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -19,7 +19,7 @@ test('with a key of the host the journal is made, read and continued, and no key
   await first.createPassword(ENTRY)
   await first.close()
   for (const key of [[old], [old, newer], [new Uint8Array(old), newer]]) {
-    const service = await openService({ dataDir, page: false, key, production: true, log })
+    const service = await openService({ dataDir, page: false, key, production: true, auth: 'none', log })
     await service.updatePassword(1, { usuario: `w${key.length}` })
     assert.ok((await service.historyPassword(1))!.length > 1)
     await service.close()
@@ -42,6 +42,33 @@ test('a key rotation of the operator is refused beside a host that gives its key
   assert.deepEqual([code, /the program that embeds the service gives its keys/.test(error)], [1, true], error)
   assert.equal((await admin(dataDir, 'entry list --json')).code, 0)
   assert.equal(existsSync(join(dataDir, 'journal.key')), false)
+})
+
+test('messages call settings by the names of the options, and for a missing journal of the host’s key the option init', async t => {
+  const lacking: readonly (readonly [options: Omit<Options, 'auth'> & { vouches?: boolean, key?: Buffer }, says: RegExp])[] = [
+    [{ key: randomBytes(32) }, /does not exist; .*a new, empty store, open it with the option init: true$/],
+    [{}, /run the operator's command init$/], [{ tlsCert: 'x' }, /: tlsCert and tlsKey go together$/],
+    [{ proxyLoginHeader: 'X-Auth-Request-Email' }, /: proxyLoginHeader and proxyLoginSecretFile go together$/],
+    [{ vouches: true }, /: vouches needs auth: 'bearer', and tokenTtlMinutes, such as 720$/],
+    [{ journal: 'etcd' }, /: journal: 'etcd' needs etcdEndpoints$/],
+    [{ journal: 'etcd', etcdEndpoints: 'http://10.0.0.1:2379' }, /which etcdPlainHttp: true would allow$/],
+    [{ etcdUser: 'u' }, /: etcdUser and etcdPasswordFile go together$/]
+  ]
+  for (const [options, message] of lacking) {
+    const vouched = options.vouches === true ? { init: true } : {}
+    await assert.rejects(
+      openService({ dataDir: freshFolder(t), page: false, production: true, auth: 'none', ...vouched, ...options }),
+      { message })
+  }
+  const dataDir = freshFolder(t)
+  await (await openService({ dataDir, page: false })).close()
+  rmSync(join(dataDir, 'journal.key'))
+  await assert.rejects(openService({ dataDir, page: false }), { message: /; is keyFile right\?$/ })
+  const warnings: string[] = []
+  const service = await openService({ journal: 'memory', page: false,
+    log: { info: () => {}, warn: line => { warnings.push(line) } } })
+  atEnd(t, () => service.close())
+  assert.deepEqual(warnings, ["journal: 'memory' keeps nothing beyond this process"])
 })
 
 test('what is no key, or does not go with one, is refused by name', async t => {

@@ -14,7 +14,7 @@ describe('one folder', { concurrency: 2 }, () => {
       const { code, stderr, stdout } = await runProgram(t, { flags: { data: first.folder } })
       assert.equal(code, 1)
       assert.equal(stderr,
-        `error: another process has the lock of the data folder: ${first.folder} belongs to process ${first.pid}\n`)
+        `error: the lock of the data folder cannot be had: ${first.folder} belongs to process ${first.pid}\n`)
       assert.doesNotMatch(stdout, /ready/)
       assert.deepEqual(readdirSync(first.folder), before)
     }
@@ -34,7 +34,7 @@ describe('one folder', { concurrency: 2 }, () => {
         if (isReady[i]) continue
         const { code, stderr } = await ended
         assert.equal(code, 1)
-        assert.match(stderr, /^error: another process has the lock of the data folder: .* belongs to process \d+\n$/)
+        assert.match(stderr, /^error: the lock of the data folder cannot be had: .* belongs to process \d+\n$/)
       }
       assert.equal(socketsIn(folder).length, serving.length)
       for (const program of serving) assert.equal((await program.stop()).code, 0)

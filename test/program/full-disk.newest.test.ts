@@ -39,7 +39,7 @@ const COMMANDS: readonly (readonly [words: string, line: string, served?: string
   ['journal rescue FULL/r.jsonl', 'error: no service has the lock of this folder',
     'error: the journal is whole: journal backup FILE copies it'],
   ['journal restore BACKUP', 'error: JOURNAL holds a journal; move it away first',
-    'error: another process has the lock of the data folder: '],
+    'error: the lock of the data folder cannot be had: '],
   ['init', 'journal JOURNAL (found, ']
 ]
 const READS = ['audit', 'entry list', 'journal verify', 'key list', 'token list', 'user list']

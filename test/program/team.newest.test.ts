@@ -64,13 +64,16 @@ test('a file that is not as the first line must say adds nobody', async t => {
     ['email,name,groups,abilities\na@b.c,,"Web,,Mail",\n', /line 2: groups must be names, separated by commas, or \*/],
     ['email,name,groups,abilities\na@b.c,,"*,Mail",\n', /line 2: Each name in the groups field must/],
     ['email,name,groups,abilities\na@b.c,,,\nd@b.c,,,\nA@B.c,,,\n', /line 4: A@B.c stands in line 2, too/],
-    ['email,name,groups,abilities\na@b.c,,,foo\n', /an ability must be one of/]
+    ['email,name,groups,abilities\na@b.c,,,foo\n', /an ability must be one of/],
+    ['email,name,groups,abilities\na@b.c,,We\u3164b,\n', /groups field must have new names of .*invisible characters/]
   ]
   for (const [text, why] of rows) {
     writeFileSync(file, text)
     const { code, error } = await admin(folder, `user add --file ${file} --passwords ${file}.out`)
     assert.match(error, why, text)
     assert.notEqual(code, 0)
+    assert.deepEqual([existsSync(`${file}.out`), error.includes('has passwords')], [false, false], text)
+    assert.deepEqual(await admin(folder, `user add --file ${file} --dry-run`), { code, error, out: '' }, text)
     assert.match((await admin(folder, 'user list')).error, /no users/, text)
   }
   for (const words of ['--name N', '--all-groups', '--abilities *', '--no-password']) {

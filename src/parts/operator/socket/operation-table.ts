@@ -130,7 +130,7 @@ export const SOCKET_OPERATIONS: {
       const taken = users
         .map(({ email }) => email)
         .filter(email => call.store.state.userOf(email) !== undefined)
-      for (const { abilities } of users) call.accounts.assertKnown(abilities)
+      call.accounts.assertAddable(users)
       return withNewGroups(call, [...new Set(groups)], async () => ({
         taken,
         users: isTrial || taken.length > 0 ? [] : await call.accounts.addUsers(users, true)
