@@ -2,7 +2,7 @@
 import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { groupList } from '../entries/entry-shapes.ts'
 import { newPassword, passwordFault } from './password-rules.ts'
-import { invalid } from '../rights/rights.ts'
+import { ANY_ABILITY, invalid } from '../rights/rights.ts'
 import { email, number, optional, shaped, text, texts, type Rule } from '../rights/validate.ts'
 
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
@@ -41,6 +41,17 @@ export const USER_SHAPE: typeof CHANGE_SHAPE & typeof LOGIN_SHAPE = {
 export const TOKEN_SHAPE: typeof CHANGE_SHAPE & ShapeOf<{ ttlMinutes: number | undefined }> = {
   ...CHANGE_SHAPE,
   ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES))
+}
+
+/** `known`: all that there are; undefined: any. Throws `input-invalid`. */
+export function assertAbilities(wanted: Abilities, known: readonly string[] | undefined): void {
+  if (
+    known === undefined ||
+    (wanted ?? []).every(one => one === ANY_ABILITY || known.includes(one))
+  )
+    return
+  const all = [ANY_ABILITY, ...new Set(known)].join(', ')
+  throw invalid('abilities', `an ability must be one of ${all}`)
 }
 
 /** Throws `input-invalid`. */

@@ -3,6 +3,7 @@ import type { EncodedEvent } from '../journal/journal.ts'
 import { MAX_WRONG_CODES } from '../limits.ts'
 import {
   ADDRESS_SHAPE,
+  assertAbilities,
   assertPassword,
   CHANGE_SHAPE,
   TOKEN_SHAPE,
@@ -42,7 +43,6 @@ import type { State } from '../store/state.ts'
 import type { Commits } from '../store/store.ts'
 import {
   addressOf,
-  ANY_ABILITY,
   covers,
   invalid,
   isExpired,
@@ -146,9 +146,8 @@ export class Accounts {
     this.assertAddable(wanted)
     const users: (Omit<NewUser, 'password'> & { passwordHash: string | undefined })[] = []
     for (const { password, ...one } of wanted) {
-      const given = shaped(CHANGE_SHAPE, one)
       const passwordHash = password === null ? undefined : await this.#hash(one.email, password)
-      users.push({ ...given, passwordHash })
+      users.push({ ...shaped(CHANGE_SHAPE, one), passwordHash })
     }
     return this.#store.commitAlone<readonly ListedUser[]>(() => {
       if (users.some(({ email }) => this.#state.userOf(email) !== undefined)) return [[], []]
@@ -173,7 +172,7 @@ export class Accounts {
     const names = new GroupNames(this.#state.names)
     for (const { password, ...one } of wanted) {
       const { abilities, groups } = shaped(CHANGE_SHAPE, one)
-      this.#assertKnown(abilities)
+      assertAbilities(abilities, this.#abilities)
       if (password !== null) assertPassword(one.email, password)
       spelledIn(names, groups)
     }
@@ -220,7 +219,7 @@ export class Accounts {
     groups?: GivenGroups
   ): Promise<boolean> {
     const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities, groups })
-    this.#assertKnown(changes.abilities)
+    assertAbilities(changes.abilities, this.#abilities)
     return this.#record(byAddress(email), ({ id, name, abilities, groups = null }) => {
       const old = { name, abilities, groups }
       const wanted = { ...changes, groups: this.#spelled(changes.groups) }
@@ -266,7 +265,7 @@ export class Accounts {
     groups?: GivenGroups
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name, groups })
-    this.#assertKnown(given.abilities)
+    assertAbilities(given.abilities, this.#abilities)
     const find = byAddress(email)
     return this.#store.commitAlone<Issued | undefined>(() => {
       const user = find(this.#state)
@@ -386,16 +385,6 @@ export class Accounts {
   /** The tokens of logins of the sender, and those that the operator gave. */
   sessions(by: Session): OwnSession[] {
     return ownSessions(this.#state, by, this.#wallMs())
-  }
-
-  #assertKnown(wanted: readonly string[] = []): void {
-    const known = this.#abilities
-    if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one)))
-      return
-    throw invalid(
-      'abilities',
-      `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`
-    )
   }
 
   #spelled<G extends GivenGroups>(groups: G): G | readonly string[] {

@@ -23,6 +23,7 @@ function valueOf(name: string, value: string): string {
   return /^\d+$/.test(value) ? value : `'${value}'`
 }
 
+/** Gives lines with the names of options. */
 export function logInOptions(log: Log): Log {
   const { access } = log
   return {
@@ -33,6 +34,7 @@ export function logInOptions(log: Log): Log {
   }
 }
 
+/** A `Failure` with the names of options; another error as it is. */
 export function failureInOptions(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   const detail = inOptions(error.detail)

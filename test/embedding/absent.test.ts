@@ -68,7 +68,8 @@ test('a service is open only if its host says so: an auth without a value is ref
       [{ production: true }, /: production: true needs auth: 'bearer', or auth: 'none' on purpose$/],
       [{ production: true, init: true }, /: production: true needs auth/],
       [{ auth: undefined }, /: auth has no value/], [{ production: false, auth: undefined }, /: auth has no value/],
-      [new Config(), /: auth has no value/], [{ auth: null }, /auth must be/], [{ auth: '' }, /auth must be none or bearer/]
+      [new Config(), /: auth has no value/], [{ auth: null }, /auth must be/],
+      [{ auth: '' }, /auth must be none or bearer/]
     ]
     for (const [options, message] of refused) {
       const all = options instanceof Config ? options : { journal: 'memory', page: false, ...options }

@@ -303,7 +303,8 @@ test('§5.9 in production it answers what comes by another\'s HTTPS, refuses the
   const own = `https://localhost:${port}`
   assert.deepEqual([await asked(own), await asked(own.replace('https', 'http'))], [404, 403])
   assert.equal((await send(await serverOf(t, service.handle), 'GET', '/api/listPassword')).status, 403)
-  await assert.rejects(service.listen(), { code: 'setting-invalid', message: /production: true needs tlsCert and tlsKey, or a proxy in trustProxy/ })
+  await assert.rejects(service.listen(), { code: 'setting-invalid',
+    message: /production: true needs tlsCert and tlsKey, or a proxy in trustProxy/ })
 })
 
 test('close answers what is in flight; then operations reject and requests are answered 503', async t => {

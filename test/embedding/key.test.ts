@@ -44,8 +44,9 @@ test('a key rotation of the operator is refused beside a host that gives its key
   assert.equal(existsSync(join(dataDir, 'journal.key')), false)
 })
 
-test('messages call settings by the names of the options, and for a missing journal of the host’s key the option init', async t => {
-  const lacking: readonly (readonly [options: Omit<Options, 'auth'> & { vouches?: boolean, key?: Buffer }, says: RegExp])[] = [
+test('messages call settings by their options, and name init where a key of the host has no journal', async t => {
+  type Given = Omit<Options, 'auth'> & { readonly vouches?: boolean, readonly key?: Buffer }
+  const lacking: readonly (readonly [options: Given, says: RegExp])[] = [
     [{ key: randomBytes(32) }, /does not exist; .*a new, empty store, open it with the option init: true$/],
     [{}, /run the operator's command init$/], [{ tlsCert: 'x' }, /: tlsCert and tlsKey go together$/],
     [{ proxyLoginHeader: 'X-Auth-Request-Email' }, /: proxyLoginHeader and proxyLoginSecretFile go together$/],

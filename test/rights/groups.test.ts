@@ -50,7 +50,8 @@ test('of new names that users of one write have, the first spelling stands for a
 
 /** Not seen at all, or like a blank. */
 const UNSEEN = ['\u00ad', '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u180b', '\u200b', '\u200d', '\u202e',
-  '\u2060', '\u2064', '\u2800', '\u3164', '\ufe00', '\ufe0f', '\ufeff', '\uffa0', '\ufff0', '\u{1d173}', '\u{e0001}', '\u{1d159}', '\u{13441}', '\u{13442}', '\u{16fe4}',
+  '\u2060', '\u2064', '\u2800', '\u3164', '\ufe00', '\ufe0f', '\ufeff', '\uffa0', '\ufff0', '\u{1d173}', '\u{e0001}',
+  '\u{1d159}', '\u{13441}', '\u{13442}', '\u{16fe4}',
   '\u{e0041}', '\u{e0100}', '\u00a0', '\u1680', '\u2000', '\u2003', '\u2007', '\u202f', '\u205f', '\u3000', '\t', '\n',
   '\v', '\0', '\u007f', '\u0085', '\u2028', '\u2029']
 
