@@ -38,8 +38,8 @@ test('each proxy is named once, and only so many of them', () => {
 
 for (const [what, trustProxy, fields, expected] of [
   ['a proxy that is not trusted', '192.0.2.1', ['X-Forwarded-Proto: https'],
-    /127\.0\.0\.1, which is not in TRUST_PROXY/],
-  ['a trusted proxy that does not say how a request came', '127.0.0.1', [], /TRUST_PROXY, has no X-Forwarded-Proto/]
+    /127\.0\.0\.1, which is not in trustProxy/],
+  ['a trusted proxy that does not say how a request came', '127.0.0.1', [], /trustProxy, has no X-Forwarded-Proto/]
 ] as const) {
   test(`§5.9 in production a request by ${what} is refused, and a warning says why`, async t => {
     const warnings: string[] = []
