@@ -146,8 +146,9 @@ export class Accounts {
     this.assertAddable(wanted)
     const users: (Omit<NewUser, 'password'> & { passwordHash: string | undefined })[] = []
     for (const { password, ...one } of wanted) {
+      const given = shaped(CHANGE_SHAPE, one)
       const passwordHash = password === null ? undefined : await this.#hash(one.email, password)
-      users.push({ ...shaped(CHANGE_SHAPE, one), passwordHash })
+      users.push({ ...given, passwordHash })
     }
     return this.#store.commitAlone<readonly ListedUser[]>(() => {
       if (users.some(({ email }) => this.#state.userOf(email) !== undefined)) return [[], []]
