@@ -1,4 +1,4 @@
-/** The contract's words; texts that it leaves open are beside their code. */
+/** The contract's words. Texts that it leaves open are beside their code, but for two. */
 
 /** The operations with their default abilities (contract §1, §5.6). */
 export const OPERATIONS = {

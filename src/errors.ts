@@ -34,7 +34,7 @@ const SENTENCES = {
     'the token has ended, or may do less, since the request came, and nothing was changed',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
-  'route-invalid': 'a route of a part cannot be served',
+  'route-invalid': 'a route cannot be served',
   'address-unusable': 'the address cannot be listened on'
 } as const
 

@@ -76,8 +76,9 @@ export const TLS_CHECK_MS: number = 2_000
 /** Above: lines are dropped and counted. */
 export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
 export const LAST_LINE_TIMEOUT_MS: number = 500
-/** Of the rate limits (contract §8.1). */
+/** Of all rate limits, of logins too (contract §8.1). */
 export const RATE_LIMIT_WINDOW_SECONDS: number = 60
+/** The same in words. */
 export const RATE_LIMIT_WINDOW: string = 'a minute'
 /** Default of `RATE_LIMIT`: requests in a window (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60

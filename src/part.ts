@@ -1,5 +1,5 @@
 /**
- * A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves
+ * A part: a folder in `parts`, and a line in `parts.ts`. Without its parts, the program serves
  * the contract.
  */
 import type { IncomingMessage } from './http/listener.ts'

@@ -39,7 +39,7 @@ export const UNKNOWN_SESSION: Reply = messageReply(404, 'sesión no encontrada')
 const SESSIONS = { ended: SESSIONS_ENDED, unknown: UNKNOWN_SESSION, newer: FORBIDDEN }
 
 export interface LoginLimits {
-  /** Undefined: a token never expires. */
+  /** Logins in a window; 0: any number. */
   readonly loginLimit: number
   /** Undefined: a token lives until it is revoked. */
   readonly ttlMinutes: number | undefined

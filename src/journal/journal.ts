@@ -10,7 +10,7 @@ import { FIRST_HASH } from './line.ts'
 
 export interface Event {
   readonly type: string
-  /** Null in the open configuration, and for the operator and embedders. */
+  /** Null in the open configuration, for the operator, and for the host of an embedded service. */
   readonly by: number | null
   readonly data: unknown
 }
