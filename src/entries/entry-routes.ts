@@ -82,7 +82,7 @@ export function entryRoutes(
       operation: 'getPassword',
       method: 'GET',
       path: '/api/getPassword/{id}',
-      // Not in `before`, which is not asked again when a read that is recorded is handled once more.
+      // Not in `before`: a read that is recorded is handled once more, without it.
       handle: ({ id, session }) => {
         const text = state.entries.text(id)
         if (text === undefined || unknownId(id, session) !== undefined) return UNKNOWN

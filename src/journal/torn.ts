@@ -142,7 +142,7 @@ function hasOtherWrite({ text }: Tail): string | undefined {
 }
 
 /** A byte that no line has, or that does not follow a line's end. */
-const FOREIGN = /[^\0\n"+,\-./0-9:=A-Z[a-z{}]|\}[^\0\n]/
+const FOREIGN = /[^\0\n"+,\-./0-9:=A-Za-z{}]|\}[^\0\n]/
 
 /**
  * Rule 5. Sectors are lost whole, but the write may begin, and the file may end, within a sector.

@@ -86,6 +86,8 @@ const TAILS: readonly (readonly [what: string, tail: Buffer | string, behind: bo
   ['the beginning of a first line that was made whole', `${FIRST}"journal.rewritten",`, false, false],
   ['the beginning of a line of a checkpoint', `${FIRST}"entries.kept",`.replace('1', '4'), false, false],
   ['the beginning of another line', '{"seq":5,', false, false],
+  ['the beginning of a line with a byte that no line has',
+    `${FIRST}"test.noted","by":[`.replace('1', '4'), false, false],
   ['NUL and line ends', '\0\n\0\0\n', false, false],
   ['a line end', '\n', false, false],
   ['garbage without an end', 'garbage', false, false],
