@@ -24,7 +24,7 @@ SEAL_LEAST = 12 + 16  # nonce and tag
 LINE_MOST = 32 * 1024 * 1024
 WRITE_MOST = LINE_MOST + 2 * 1024 * 1024
 SHORT_WRITE_MOST = 1_922_392
-FOREIGN = re.compile(rb'[^\0\n"+,\-./0-9:=A-Z[a-z{}]|\}[^\0\n]')
+FOREIGN = re.compile(rb'[^\0\n"+,\-./0-9:=A-Za-z{}]|\}[^\0\n]')
 SECTOR = 512
 BLOCK = 4096
 CUT = 'it was written again, and ends before its record journal.whole'

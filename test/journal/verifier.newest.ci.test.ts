@@ -69,6 +69,7 @@ const DAMAGES: readonly Damage[] = [
   ['a lost end', undefined, lines => lines.slice(0, 2)],
   ['a torn tail', undefined, lines => [...lines, '{"seq":4,"time"']],
   ['something else behind it', 4, lines => [...lines, '{"seq":5,"time"']],
+  ['a byte behind it that no line has', 4, lines => [...lines, '{"seq":4,"time":"[']],
   ['zeros', 1, lines => ['\0'.repeat(bytesOf(lines).length - 1)]],
   ['zeros for two blocks', 1, () => ['\0'.repeat(8191)]],
   ['zeros in its last line', 3, ([a, b, c]) => [a!, b!, c!.slice(0, 40) + '\0'.repeat(c!.length - 60) + c!.slice(-20)]],
