@@ -1,7 +1,7 @@
 /** An operator is shown passwords only if that is recorded. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
@@ -87,14 +87,50 @@ test('with a full disk nothing is shown; with room it is recorded', { skip: NO_M
   await program.stop()
 })
 
-test('notes that an earlier build has left become a gap at the next start, which says so', async t => {
+const NOTES = [1, 2].map(n => `unrecorded-2026-01-0${n}T00:00:00.000Z-7-${n}.json`)
+
+const NOTED = /unrecorded-2026-01-01\S+, unrecorded-2026-01-02\S+: operators were shown passwords/
+
+/** What becomes of notes that an earlier build has left, and what the start says. */
+const STARTS = [
+  ['with tokens they become a gap', 'bearer', () => {}, ['unrecorded'], 0,
+    /; now a record says that, and these files are removed/],
+  ['without tokens reads are not recorded', 'none', () => {}, [], 0,
+    /; reads are not recorded anyway, and these files are removed/],
+  ['what cannot be removed is named, though a record says it', 'bearer',
+    (folder: string) => { rmSync(join(folder, NOTES[0]!)); mkdirSync(join(folder, NOTES[0]!)) }, ['unrecorded'], 2,
+    /; now a record says that, but these files could not all be removed: delete them, or each start says this again: E/]
+] as const
+
+for (const [title, auth, prepare, gaps, left, what] of STARTS) test(`notes of an earlier build: ${title}`, async t => {
   const folder = await initialized(t)
   await withEntry(folder)
   await (await served(t, folder)).stop()
-  for (const n of [1, 2]) writeFileSync(join(folder, `unrecorded-2026-01-0${n}T00:00:00.000Z-7-${n}.json`), '{}\n')
-  const program = await served(t, folder)
-  assert.deepEqual([notesIn(folder), await gapsIn(folder)], [[], ['unrecorded']], 'one gap for both')
+  for (const name of NOTES) writeFileSync(join(folder, name), '{}\n')
+  prepare(folder)
+  const program = await startProgram(t, { flags: { data: folder, auth } })
+  assert.deepEqual([notesIn(folder).length, await gapsIn(folder)], [left, gaps], 'one gap for both')
   const { stderr } = await program.stop()
-  assert.match(stderr,
-    /unrecorded-2026-01-01\S+, unrecorded-2026-01-02\S+: operators were shown passwords; now a record says that/)
+  assert.match(stderr, joined(NOTED, what))
+})
+
+test('notes of an earlier build stay on a full disk, until a start has recorded them', { skip: NO_MOUNT }, async t => {
+  const folder = smallDisk(t, '256k')
+  await done(folder, 'init')
+  await withEntry(folder)
+  await (await served(t, folder)).stop()
+  for (const name of NOTES) writeFileSync(join(folder, name), '')
+  spawnSync('dd', ['if=/dev/zero', `of=${join(folder, 'filler')}`, 'bs=4096'], { stdio: 'ignore' })
+  // The rest of the journal’s last page is room, too, also for a shorter record.
+  for (const length of [100, 1]) {
+    const named = async (n: number): Promise<number | null> =>
+      (await admin(folder, `user edit ana@x --name ${`${n % 10}`.padEnd(length, 'n')}`)).code
+    for (let n = 0; await named(n) === 0; n++) assert.ok(n < 100)
+  }
+  const { stderr } = await (await served(t, folder)).stop()
+  assert.match(stderr, joined(NOTED, /, and that could not be recorded: .*ENOSPC/))
+  assert.equal(notesIn(folder).length, 2)
+  rmSync(join(folder, 'filler'))
+  await (await served(t, folder)).stop()
+  assert.deepEqual([notesIn(folder), await gapsIn(folder)], [[], ['unrecorded']])
 })

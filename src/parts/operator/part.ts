@@ -22,21 +22,23 @@ async function settleNotes(
   const names = disk.stat(folder) === undefined ? [] : disk.list(folder)
   const notes = names.filter(name => /^unrecorded-.*\.json$/.test(name))
   if (notes.length === 0) return
-  const named = notes.join(', ')
+  const warned = `${notes.join(', ')}: operators were shown passwords`
   try {
     await store.commit(({ knowledge: { recording } }) => [
       recording === 'begun' ? [event('recording.gap', null, { why: 'unrecorded' })] : [],
       undefined
     ])
-    for (const name of notes) disk.remove(join(folder, name))
-    warn(
-      `${named}: operators were shown passwords; now a record says that, and these files ` +
-        'are removed'
-    )
   } catch (error) {
-    warn(
-      `${named}: operators were shown passwords, and no record says so yet: ${systemCode(error)}`
-    )
+    return warn(`${warned}, and that could not be recorded: ${(error as Error).message}`)
+  }
+  const { recording } = store.state.knowledge
+  const known = recording === 'begun' ? 'now a record says that' : 'reads are not recorded anyway'
+  try {
+    for (const name of notes) disk.remove(join(folder, name))
+    warn(`${warned}; ${known}, and these files are removed`)
+  } catch (error) {
+    const why = 'these files could not all be removed: delete them, or each start says this again'
+    warn(`${warned}; ${known}, but ${why}: ${systemCode(error)}`)
   }
 }
 

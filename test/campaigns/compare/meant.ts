@@ -87,12 +87,21 @@ export const MEANT: readonly Meant[] = [
     commonOf: answer => withBody(answer, answer['body']!.replace(/\((line \d+, column \d+|at byte \d+)\)/, '(…)'))
   },
   {
+    said: 'For a body that is not UTF-8 it names none.', of: /^POST /,
+    commonOf: answer => !answer['body']!.includes('not valid UTF-8') ? answer
+      : withBody(withoutLength(answer), answer['body']!.replace(/(not valid UTF-8) \((at byte \d+|…)\)/, '$1'))
+  },
+  { said: 'an id that is percent-encoded (404)', of: / \/api\/\w+\/%3\d/, isOther: isNow(404) },
+  {
     said: NEW_ROUTES,
-    of: /\/api\/whoKnows/, isOther: isUnknownPath
+    of: /\/api\/whoKnows/, isOther: isUnknownPath,
+    commonOf: inJson(({ knows, ...others }) => ({ ...others,
+      knows: knows?.map(({ how, ...who }: any) => ({ ...who, how: how === 'set' ? 'read' : how })) }))
   },
   {
     said: NEW_ROUTES,
-    of: /\/api\/former(Password|Notes)/, isOther: isUnknownPath
+    of: /\/api\/former(Password|Notes)/, isOther: isUnknownPath,
+    commonOf: inJson(({ fields, password = fields?.password, ...others }) => ({ password, ...others }))
   },
   {
     said: '`GET /api/oneTimeCode/{id}` answers with the code of this moment.',
@@ -121,7 +130,8 @@ export const MEANT: readonly Meant[] = [
   {
     said: NEW_ROUTES,
     of: / \/api\/listEntries/,
-    commonOf: answer => withBody(withoutLength(answer), answer['body']!.replace(/,"exposed":\d+/g, ''))
+    commonOf: answer => withBody(withoutLength(answer), answer['body']!
+      .replace(/,"(exposed":\d+|exposedTo":\[[^\]]*\]|unrecordedBefore":"[^"]*")/g, ''))
   },
   {
     said: 'Beyond the newest id it is 200 with an empty list.',
@@ -149,6 +159,15 @@ export const MEANT: readonly Meant[] = [
     said: 'Pages of other origins may send `If-None-Match` and read `X-Request-Id`.', of: /./,
     commonOf: answer => Object.fromEntries(Object.entries(answer).map(([name, value]) =>
       [name, name.startsWith('access-control-') ? value?.replace(/, (If-None-Match|X-Request-Id)$/, '') : value]))
+  },
+  {
+    said: 'With `RATE_LIMIT_BY=user`, `logout` and the routes of own sessions and passwords count by address.',
+    of: /\/api\/(logout|changeOwnPassword|ownSessions|endOwnSessions)/,
+    commonOf: without('x-ratelimit-remaining'), isOther: (old, young) => has(429)(old) !== has(429)(young)
+  },
+  {
+    said: 'A HEAD of an answer with passwords has no `Content-Length`.', of: /^HEAD \/api\/(list|get|former)Password/,
+    commonOf: answer => Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'content-length'))
   },
   {
     // With tokens the first answer is recorded, and the second request comes before that has ended.

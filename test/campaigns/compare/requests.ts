@@ -36,8 +36,8 @@ const ROUTES = [
   '/api/listPassword', '/api/getPassword/{id}', '/api/createPassword', '/api/updatePassword/{id}',
   '/api/deletePassword/{id}', '/api/login', '/api/logout', '/api/deletedPasswords', '/api/deletedPasswords/{id}',
   '/api/restorePassword/{id}', '/api/historyPassword/{id}', '/api/changeOwnPassword', '/api/listEntries',
-  '/api/whoKnows/{id}', '/api/formerPassword/{id}/1', '/api/oneTimeCode/{id}', '/api/ownSessions',
-  '/api/endOwnSessions', '/api/proxyLogin'
+  '/api/whoKnows/{id}', '/api/formerPassword/{id}/1', '/api/formerNotes/{id}/1', '/api/oneTimeCode/{id}',
+  '/api/ownSessions', '/api/endOwnSessions', '/api/proxyLogin'
 ]
 const TAKES_BODY = /(create|update|delete|restore|change)\w*Password|log(in|out)|endOwn|proxyLogin/
 const OTHER_PATHS = [

@@ -58,7 +58,7 @@ for (const [email, ...more] of [['ana@example.org'], ['leo@example.org', '--abil
 const issue = (...words: string[]): string => /pes_\S+/.exec(old.admin(origin, ['token', 'issue', ...words]))?.[0] ?? ''
 const tokens = [issue('ana@example.org'), issue('leo@example.org'), issue('eva@example.org'),
   issue('ana@example.org', '--abilities', 'password:read'),
-  issue('ana@example.org', '--abilities', 'password:delete,password:history,account:password'),
+  issue('ana@example.org', '--abilities', 'password:delete,password:history'),
   issue('leo@example.org', '--ttl-minutes', '0.0001')]
 await (async () => {
   const program = await old.start(scope, origin, { auth: 'none' })
@@ -324,15 +324,16 @@ function note(name: string, { kind, pieces }: Script, found: Difference): void {
     brief(right)}`)
 }
 
-/** What a program holds, as far as clients can see it. */
+/** What a program holds, as far as clients can see it: the first user's count too. */
 async function stateOf(side: Side): Promise<string> {
   const fields = [`Authorization: Bearer ${tokens[0]}`, 'X-Forwarded-Proto: https', 'X-Forwarded-For: 192.0.2.77']
   const heard = await side.hear({ kind: '', pieces: [message('GET', '/api/listPassword', undefined, fields)],
     requests: ['GET /api/listPassword'], from: '127.77.0.1' })
-  return heard.answers[0]?.text ?? heard.end
+  const [answer] = heard.answers
+  return answer === undefined ? heard.end : `${answer.headers['x-ratelimit-remaining']} ${answer.text}`
 }
 
-/** Starts both again with the same entries, if they have others by now. */
+/** Starts both again with the same entries, if they have others by now, or have counted otherwise. */
 async function inStep(sides: readonly [Side, Side]): Promise<void> {
   const [old, young] = await Promise.all(sides.map(stateOf))
   if (old !== young) await Promise.all(sides.map(side => side.start()))
