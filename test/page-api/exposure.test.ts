@@ -44,7 +44,7 @@ async function counting(): Promise<Counting> {
     await store.accounts.addUser(`${name}@x.org`, name, ['password:read'], PASSWORD, groups)
   }
   const exposure = new Exposure(state, ABILITIES)
-  const list = listingOf(state, exposure)
+  const list = listingOf(state, exposure, true)
   const tell: Counting['tell'] = (by, ...entryIds) => store.commit(() =>
     [[event('passwords.told', by, { operation: 'getPassword', entryIds })], undefined])
   return {
@@ -243,6 +243,18 @@ test('a gap that is recorded is said in each kept list that names the exposed', 
   assert.deepEqual(await said(), forms.map(() => undefined))
   await store.commit(() => [[event('recording.gap', null, { why: 'unrecorded' })], undefined])
   assert.deepEqual(await said(), forms.map(() => store.state.recorded))
+})
+
+test('before recording has begun, a list says what the answer on one entry says; without tokens nothing', async () => {
+  const { store } = await counting()
+  await createEntry(store, { ...FIELDS, password: 'p' }, null)
+  await store.commit(() => [[event('recording.ended', null, {})], undefined])
+  const said = await Promise.all([true, false].map(async hasTokens => {
+    const list = listingOf(store.state, new Exposure(store.state, ABILITIES), hasTokens)
+    return typeof JSON.parse((await list('exposed')).bytes.toString())[0].unrecordedBefore
+  }))
+  assert.deepEqual([typeof whoKnows(store.state, 1, false).unrecordedBefore, ...said],
+    ['string', 'string', 'undefined'])
 })
 
 test('an answer names users, removed ones, operators and the host; what was not recorded is said', async () => {

@@ -17,7 +17,7 @@ import { freshFolder, send, startService } from '../support/service.ts'
 
 function listOf({ state }: Pick<Store, 'state'>): ReturnType<typeof listingOf> {
   const exposure = new Exposure(state, new Map([['getPassword', ['password:read']]]))
-  return listingOf(state, exposure)
+  return listingOf(state, exposure, true)
 }
 
 const FLAGS = { 'extra-routes': 'on' }

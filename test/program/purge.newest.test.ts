@@ -21,7 +21,7 @@ test('a purged entry is unknown to every operation and command, and stays so aft
   await send(program.url, 'POST', '/api/deletePassword/3')
   for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`),
     `entry ${id} (s, u) permanently deleted
-reads are not recorded (AUTH=none): others may know the password
+reads until now were not recorded: others may know the password
 its old values leave the file with: journal compact --drop-history\n`)
   for (const isRestarted of [false, true]) {
     if (isRestarted) {

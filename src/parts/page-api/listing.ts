@@ -32,14 +32,18 @@ const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret && !FIELDS[f
 const SLICE_PAGES = 64
 const EMPTY = Buffer.from('[]')
 
-/** Unchanged pages are not read again. */
+/**
+ * Unchanged pages are not read again. Without tokens everybody may know everything, which is not
+ * said of each entry.
+ */
 export function listingOf(
   state: State,
-  exposure: Exposure
+  exposure: Exposure,
+  hasTokens: boolean
 ): (form: ListForm, groups?: Groups) => Promise<Listing> {
   const { entries } = state
   const passwordsChangedAt = passwordChanges(state)
-  const knownBeside = knownTexts(state, exposure)
+  const knownBeside = knownTexts(state, exposure, hasTokens)
   const listOf = (form: ListForm, groups?: Groups): Tagged => {
     const [reused, exposed] = [form.includes('reused'), form.includes('exposed')]
     const textOf = (id: number): string | undefined => {
@@ -95,8 +99,11 @@ function othersWith({ knowledge: { numbers } }: State, id: number): number {
 }
 
 /** Members of a row, each after a comma. Many rows have the same knowers: a text is kept. */
-function knownTexts(state: State, exposure: Exposure): (id: number, byEntry: boolean) => string {
-  const { knowledge } = state
+function knownTexts(
+  state: State,
+  exposure: Exposure,
+  hasTokens: boolean
+): (id: number, byEntry: boolean) => string {
   const texts = new Map<string, string>()
   let rights = -1
   const exposedText = (users: readonly number[]): string => {
@@ -112,9 +119,7 @@ function knownTexts(state: State, exposure: Exposure): (id: number, byEntry: boo
     return text
   }
   return (id, byEntry) => {
-    // Without tokens nobody is named, and everybody may know everything.
-    const before =
-      knowledge.recording === 'begun' ? unrecordedBeforeMs(state, id, byEntry) : undefined
+    const before = hasTokens ? unrecordedBeforeMs(state, id, byEntry) : undefined
     return (
       exposedText(exposure.of(id, byEntry)) +
       (before === undefined ? '' : `,"unrecordedBefore":"${isoOf(Math.min(before, Date.now()))}"`)

@@ -34,7 +34,8 @@ const MAX_ANSWER_BYTES = 1024 * 1024
 export function extraRoutes({
   store,
   journal,
-  settings
+  settings,
+  accounts
 }: PartContext<object>): readonly DescribedRoute[] {
   const { state } = store
   const { abilities } = settings
@@ -48,7 +49,7 @@ export function extraRoutes({
   }
   const hasFile = journal !== undefined && journal.location().endpoints === undefined
   return [
-    listRoute(listingOf(state, exposure), formOf),
+    listRoute(listingOf(state, exposure, accounts !== undefined), formOf),
     ...perEntryRoutes(store),
     ...deletedRoutes(store),
     knowledgeRoute(store, readsAll),

@@ -38,12 +38,20 @@ const EXPECTED: readonly Expected[] = [
     })
   },
   {
-    why: 'a history has numbers of versions, and names of fields instead of values',
+    why: 'a history has numbers of versions, names of fields, and beside them the values that are no secret',
     of: /^GET \/api\/historyPassword/,
     commonOf: ({ history, ...others }) => ({
-      ...others, history: history?.map(({ version, fields, ...change }: any) =>
+      ...others, history: history?.map(({ version, fields, values, ...change }: any) =>
         ({ ...change, fields: Array.isArray(fields) ? fields : Object.keys(fields) }))
     })
+  },
+  {
+    why: 'a login says whether there is a second factor and a password',
+    of: /^login of/,
+    commonOf: ({ user, ...others }) => {
+      const { secondFactor, hasPassword, firstPassword, ...known } = user ?? {}
+      return { ...others, user: known }
+    }
   },
   {
     why: 'users and tokens of the new program may have groups and a second factor',

@@ -107,6 +107,12 @@ export const MEANT: readonly Meant[] = [
     said: '`GET /api/oneTimeCode/{id}` answers with the code of this moment.',
     of: /\/api\/oneTimeCode/, isOther: isUnknownPath
   },
+  {
+    said: 'The answer has `expires`, and of the user `abilities`, `secondFactor` and `hasPassword`.',
+    of: / \/api\/login/,
+    commonOf: answer => !answer['body']!.includes('"user":') ? answer
+      : withBody(withoutLength(answer), answer['body']!.replace(/,"(secondFactor|hasPassword|firstPassword)":\w+/g, ''))
+  },
   { said: 'New are `ownSessions` and `endOwnSessions`.', of: /\/api\/(o|endO)wnSessions/, isOther: isUnknownPath },
   {
     said: 'With tokens `changeOwnPassword` is always served, and needs no ability.',

@@ -249,7 +249,7 @@ function shown(answer: RawAnswer): Shown {
   const text = isJson || status < 200 ? bytes.toString() : bytes.toString('latin1')
   fields['body'] = text
     .replace(/"token":"pes_[A-Za-z0-9_-]+"/, '"token":"pes_…"')
-    .replace(/"(time|changed|deleted|issued|expires)":"[0-9T:.Z-]+"/g, '"$1":"…"')
+    .replace(/"(time|changed|deleted|issued|expires|unrecordedBefore)":"[0-9T:.Z-]+"/g, '"$1":"…"')
   // Metrics count what went before, differences included: their names and labels are compared.
   if (headers['content-type']?.startsWith('text/plain')) {
     fields['body'] = [...new Set(text.replace(/"[^"]*"/g, '""').replace(/ [0-9.e+-]+$/gm, '').split('\n'))].join('\n')
@@ -367,6 +367,10 @@ async function compare(name: string, configuration: Configuration, random: Retur
     verdicts.comparisons++
     for (const { status } of a.answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const { fault, why } = compared(a, b, one)
+    // Older trees end tokens of programs, too.
+    if (one.requests.some(line => /endOwnSessions/.test(line)) && a.answers.some(({ status }) => status === 200)) {
+      await Promise.all(sides.map(side => side.start()))
+    }
     for (const sentence of why) verdicts.meant(sentence)
     if (fault === undefined && why.length === 0) continue
     await inStep(sides)

@@ -19,9 +19,7 @@ export const ENTERED_AGAIN: string =
   'knew it is named: make a new one instead'
 
 function readsBefore(when: string): string {
-  return when === 'now'
-    ? 'reads are not recorded (AUTH=none)'
-    : `reads before ${when} were not recorded`
+  return `reads ${when === 'now' ? 'until now' : `before ${when}`} were not recorded`
 }
 
 /** One line, with the newest of several times. `who`: may know these passwords, too. */
