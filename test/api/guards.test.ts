@@ -23,12 +23,19 @@ test('where a route alone has a limit, its answers tell that one', async t => {
   assert.deepEqual(seen, [[401, '2', '1'], [401, '2', '0'], [429, '2', '0']])
 })
 
-test('a request waits for what others wrote, except a GET that needs no token and so tells nothing of it', async () => {
-  for (const [isPublic, waits] of [[true, 0], [false, 1]] as const) {
+test('a request waits for what others wrote if an id or a token that they may have made decides about it', async () => {
+  const before = (): undefined => undefined
+  const authenticate = (): undefined => undefined
+  for (const [what, waits, route, options] of [
+    ['a public GET tells nothing of it', 0, { isPublic: true }, {}], ['any other GET does', 1, {}, {}],
+    ['a change that needs neither', 0, { method: 'POST' }, {}],
+    ['a change of an id, without tokens', 1, { method: 'POST', before }, {}],
+    ['a change, with tokens', 1, { method: 'POST', isPublic: true }, { authenticate }]
+  ] as const) {
     let waited = 0
     const catchUp = async (): Promise<void> => { waited++ }
-    assert.equal((await answered({ catchUp }, { host: 'a' }, { isPublic })).status, 204)
-    assert.equal(waited, waits)
+    assert.equal((await answered({ catchUp, ...options }, { host: 'a' }, route)).status, 204, what)
+    assert.equal(waited, waits, what)
   }
   const catchUp = async (): Promise<void> => { throw new Failure('journal-unreachable', 'as the test asked') }
   assert.equal((await answered({ catchUp }, { host: 'a' })).status, 503)

@@ -321,7 +321,10 @@ test('close answers what is in flight; then operations reject and requests are a
   assert.equal((await send(`${url}/vault`, 'GET', '/api/listPassword')).status, 503)
   const { status, headers } = await ask(t, url, message('GET', '/elsewhere'))
   assert.deepEqual([status, headers['connection']], [404, 'close'], 'of what is outside of the prefix too')
-  for (const one of [service.createPassword(ENTRY), service.listPassword(), service.getPassword(1)]) {
+  const { accounts } = service
+  for (const one of [
+    service.createPassword(ENTRY), service.listPassword(), service.getPassword(1), accounts.users(), accounts.tokens()
+  ]) {
     assert.equal(await codeOf(one), 'journal-closed')
   }
 })

@@ -447,12 +447,15 @@ test('in its first moment a request is worth more than all that others have paid
   }
 })
 
-test('a neighbour of a trusted proxy gives way as any other client does, and the proxy never', () => {
-  for (const [address, gives] of [['fd00::5', false], ['fd00::9', true]] as const) {
-    const { accept } = places(1)
-    const first = accept(address)
-    const second = accept('127.0.0.1')
-    assert.deepEqual([first.destroyed, second.destroyed], [gives, !gives])
+test('a neighbour of a trusted proxy gives way as any other client does, and the proxy never, whatever it did', () => {
+  for (const did of ['nothing', 'answer', 'malformed'] as const) {
+    for (const [address, gives] of [['fd00::5', false], ['fd00::9', true]] as const) {
+      const { connections, accept, ...acts } = places(1)
+      const first = accept(address)
+      if (did !== 'nothing') acts[did](first)
+      const second = accept('127.0.0.1')
+      assert.deepEqual([first.destroyed, second.destroyed, connections.count], [gives, !gives, 1], `${address} ${did}`)
+    }
   }
 })
 
@@ -475,4 +478,16 @@ test('two handshakes of TLS from one address and port, to two addresses of this 
     await heard(socket, 'ended', 1)
   }))
   probe.destroy()
+})
+
+test('a stop does not wait for a client that does not go on with its handshake of TLS', { timeout: 60_000 }, async t => {
+  const { cert, key } = certificate('localhost')
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, () => {},
+    { certificate: () => ({ cert: Buffer.from(cert), key: Buffer.from(key) }) })
+  const socket = connect(listener.port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.write(Buffer.from([0x16, 3, 1, 2, 0, 1])) // how a ClientHello begins
+  await until(() => listener.connections() === 1)
+  await pause(100)
+  await listener.close(10 * 60_000)
 })

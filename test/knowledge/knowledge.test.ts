@@ -198,6 +198,18 @@ test('as many former values as there are entries are kept, at least 1,024, in th
   assert.equal(oracle.former.length, LEAST_FORMER, 'more have left than are kept')
 })
 
+test('with more entries than the least number, as many former values as there are entries are kept', () => {
+  const knowledge = new Knowledge({ now: 0 })
+  const entries = LEAST_FORMER + 100
+  const of = (id: number, kind: string): Entry => ({ id, password: `${kind} ${id}`, status: 1 })
+  for (let id = 1; id <= entries; id++) knowledge.put(of(id, 'first'), undefined, 1)
+  for (let id = 1; id <= entries; id++) knowledge.put(of(id, 'second'), of(id, 'first'), 1)
+  const known = (): unknown[] => [1, 2, entries].map(id => knowledge.knowsFormer(1, `first ${id}`))
+  assert.deepEqual(known(), [true, true, true])
+  knowledge.put(of(1, 'third'), of(1, 'second'), 1)
+  assert.deepEqual(known(), [false, true, true], 'the one that left longest ago is forgotten')
+})
+
 test('a draft knows what its write has told and set, and what was known before', t => {
   const random = randomOf(t)
   for (let life = 0; life < 60; life++) {

@@ -232,6 +232,30 @@ test('of an entry whose password an import brings later, the time of the import 
   assert.equal(whoKnows(state, 1, true).unrecordedBefore, undefined, 'others would be answered a guess')
 })
 
+test('who may be told by the text of an entry alone learns nothing of an import that brings the same one', async () => {
+  const { store, world } = await counting()
+  await createEntry(store, { ...FIELDS, password: 'the same', grupo: 'a' }, null)
+  await store.commit(() => [[event('recording.gap', null, { why: 'restored' })], undefined])
+  const gap = store.state.recorded
+  world.nowMs += 2000
+  await importEntries(store, [{ ...FIELDS, password: 'the same', status: 1 }])
+  const said = [false, true].map(byEntry => whoKnows(store.state, 1, byEntry).unrecordedBefore)
+  assert.deepEqual(said, [store.state.recorded, gap])
+})
+
+test('who may still be told a password, by whichever operation, is not exposed to it', async () => {
+  const { store, tell } = await counting()
+  const telling = ['getPassword', 'listPassword', 'updatePassword', 'formerPassword']
+  const exposure = new Exposure(store.state, new Map([...telling, 'listEntries'].map(one => [one, [`may:${one}`]])))
+  await createEntry(store, { ...FIELDS, password: 'p' }, null)
+  for (const one of [...telling, 'listEntries']) {
+    const user = await store.accounts.addUser(`${one}@x.org`, one, [`may:${one}`], PASSWORD)
+    await tell(user!.id, 1)
+  }
+  const { users } = store.state
+  assert.deepEqual(exposure.of(1, false).map(id => users.get(id)!.name), ['listEntries'])
+})
+
 test('a gap that is recorded is said in each kept list that names the exposed', async () => {
   const { store, list } = await counting()
   await createEntry(store, { ...FIELDS, password: 'p', grupo: 'a' }, null)

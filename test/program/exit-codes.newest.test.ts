@@ -74,6 +74,19 @@ for (const isServed of [false, true]) test(
   }
 })
 
+test('a salvage that can open no line ends with 3, one of a file that is no journal with 1', async t => {
+  const [folder, other, place] = [await initialized(t), await initialized(t), freshFolder(t)]
+  const notes = join(place, 'notes.txt')
+  writeFileSync(notes, 'no journal\n')
+  for (const [file, code, said] of [
+    [join(folder, 'journal.jsonl'), 3, /the key file lacks key/], [notes, 1, /it is not a journal/]
+  ] as const) {
+    const left = await admin(other, `journal salvage ${file} --to ${join(place, 'new.jsonl')}`)
+    assert.equal(left.code, code, left.error)
+    assert.match(left.error, said)
+  }
+})
+
 test('help, each help of a command, and COMMANDS.md say what the exit codes mean', async () => {
   const plain = readFileSync('src/parts/operator/COMMANDS.md', 'utf8').replace(/`/g, '').replace(/\s+/g, ' ')
   assert.ok(plain.includes(EXIT_CODES.replace(/\.$/, '')), EXIT_CODES)

@@ -154,11 +154,12 @@ for (const place of ['in the folder', 'elsewhere']) {
   })
 }
 
-test('a key file that is another one by the stop stays, and the keys of the service stand beside it', async t => {
+for (const [what, other] of [['another one', `${'ab'.repeat(32)}\n`], ['spoilt', 'no key\n']] as const) test(
+  `a key file that is ${what} by the stop stays, and the keys of the service stand beside it`, async t => {
   const program = await withThree(t)
   const { folder } = program
   const key = inFolder(folder, 'journal.key')
-  const [right, other] = [readFileSync(key, 'utf8'), `${'ab'.repeat(32)}\n`]
+  const right = readFileSync(key, 'utf8')
   writeFileSync(key, other)
   assert.equal((await program.stop()).code, 0)
   const beside = readdirSync(folder).find(name => name.startsWith('journal.key.rescued-'))

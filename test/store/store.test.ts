@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { MAX_COMMIT_BYTES, LIST_PAGE_ENTRIES } from '../../src/limits.ts'
+import { MAX_COMMIT_BYTES, LIST_PAGE_ENTRIES, MAX_ENTRY_BYTES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/entries/entry.ts'
 import { openMemoryJournal } from '../../src/journal/journal.ts'
 import { emptyState } from '../../src/slices.ts'
@@ -223,6 +223,17 @@ test('what a write reads of entries counts towards its bound', async t => {
   await Promise.all([1, 2].map(id => updateEntry(store, id, { usuario: 'new' }, null)))
   await store.close()
   assert.equal(writes, 2)
+})
+
+test('an entry grows no further than an export can carry, when it is made and by changes', async () => {
+  const store = memoryStore()
+  const most = MAX_ENTRY_BYTES - JSON.stringify({ id: 1, ...fields, notas: '', status: 1 }).length
+  const notas = 'x'.repeat(most)
+  await createEntry(store, { ...fields, notas }, null)
+  const tooLarge = { code: 'entry-too-large' }
+  await assert.rejects(createEntry(store, { ...fields, notas: `${notas}x` }, null), tooLarge)
+  await assert.rejects(updateEntry(store, 1, { sistema: 'ss' }, null), tooLarge)
+  await updateEntry(store, 1, { sistema: 't' }, null)
 })
 
 test('changes that are being written when the store is closed are made, answered and kept', async t => {

@@ -32,19 +32,19 @@ export interface Composed {
 }
 
 /**
- * The answer of a pipeline to a GET that never came over a network: for what a client here cannot send, such as from
+ * The answer of a pipeline to a request that never came over a network: for what a client here cannot send, such as from
  * another address.
  */
 export function answered(
   options: Partial<PipelineOptions>, fields: { readonly [name: string]: string | undefined },
-  { address = '127.0.0.1', isSecure = false, path = '/api/thing', ...route }: Partial<Peer & Route> = {}
+  { address = '127.0.0.1', isSecure = false, method = 'GET', path = '/api/thing', ...route }: Partial<Peer & Route> = {}
 ): Promise<{ readonly status: number, readonly headers: readonly string[] }> {
-  const router = new Router([{ operation: 'thing', method: 'GET', path, handle: () => ({ status: 204 }), ...route }])
+  const router = new Router([{ operation: 'thing', method, path, handle: () => ({ status: 204 }), ...route }])
   const socket = Object.assign(new Socket(), isSecure ? { encrypted: true } : {})
   Object.defineProperty(socket, 'remoteAddress', { value: address })
   const request = new IncomingMessage(socket)
   const rawHeaders = Object.entries(fields).flatMap(([name, value]) => value === undefined ? [] : [name, value])
-  Object.assign(request, { method: 'GET', url: path, httpVersion: '1.1', httpVersionMinor: 1, rawHeaders })
+  Object.assign(request, { method, url: path, httpVersion: '1.1', httpVersionMinor: 1, rawHeaders })
   return new Promise(resolve => {
     const response = Object.assign(new ServerResponse(request), {
       writeHead: (status: number) => resolve({
