@@ -1,14 +1,15 @@
-/** Salvage of files that hold lines of two journals: a fork, and the journal before a compaction. */
+/** Salvage of files that hold lines of two journals, a fork or the one before a compaction, or lack a line. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createEntry } from '../../src/entries/entry-commands.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { admin } from '../support/admin.ts'
 import { bytesOf, journalBytes, journalPath, keyPath, linesOf } from '../support/journal.ts'
-import { compact } from '../support/rewrite.ts'
+import { event } from '../../src/store/events.ts'
+import { compact, importEntries } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore, type FullStore } from '../support/stores.ts'
 
@@ -84,5 +85,40 @@ test('a block of the journal before a compaction, over the new beginning, brings
     assert.ok(!state.includes(`"2${'x'.repeat(119)}"`), `${blocks} blocks`)
     assert.ok(report['entries'] >= 300, `${report['entries']} entries of 400 with ${blocks} blocks`)
     assert.equal(report['nextId'], 402)
+  }
+})
+
+/** Lost but for its hash, without which the next line would not open; the bytes are gone. */
+function losing(lines: readonly string[], type: string): Buffer {
+  return bytesOf(lines.map(line => line.includes(`"type":"${type}"`) ? line.slice(line.lastIndexOf('","hash":"')) : line))
+}
+
+test('ids that a record of what was shown names are not given again, though the record that gave them is gone', async t => {
+  for (const shown of [
+    event('entries.disclosed', null, { command: 'export', entries: 50, entryIds: [[1, 50]] }),
+    event('passwords.told', null, { operation: 'listPassword', entryIds: [[1, 50]] })
+  ]) {
+    const folder = freshFolder(t)
+    const lines = await changed(folder, async store => {
+      await importEntries(store, Array.from({ length: 50 }, () => ({ ...ENTRY, status: 1 as const })))
+      await store.commit(() => [[shown], undefined])
+    })
+    const { code, gone, nextId } = await salvaged(folder, losing(lines, 'entries.imported'))
+    assert.deepEqual([code, gone, nextId], [3, '1-50', 51], shown.type)
+  }
+})
+
+test('a salvage that makes no journal leaves no records aside', async t => {
+  const folder = freshFolder(t)
+  const lines = await changed(folder, async ({ accounts }) => {
+    await accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await accounts.issue('ana@x', undefined, undefined)
+  })
+  const [bad, taken, good] = ['bad', 'taken', 'good'].map(name => join(folder, `${name}.jsonl`)) as [string, string, string]
+  writeFileSync(bad, losing(lines, 'user.added'))
+  writeFileSync(taken, 'of somebody')
+  for (const [target, code, hasAside] of [[taken, 1, false], [good, 3, true]] as const) {
+    assert.equal((await admin(folder, `journal salvage ${bad} --to ${target}`)).code, code)
+    assert.equal(existsSync(`${target}.unplaced.jsonl`), hasAside)
   }
 })
