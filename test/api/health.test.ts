@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { Metrics } from '../../src/parts/metrics/metrics.ts'
 import { exposition, watchEventLoop } from '../../src/parts/metrics/exposition.ts'
 import { VERSION } from '../../src/version.ts'
-import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
+import { call, startProtected, tokenOf } from '../support/accounts.ts'
 import { memoryStore } from '../support/stores.ts'
 import { parseExposition, type Family } from '../support/exposition.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
@@ -100,16 +100,6 @@ test('only this machine may ask, not through a proxy, or another with any token;
       if (url === shut.url && fields[0] === 'Host: evil.example') assert.match(text,
         /The Host of this request .* ALLOWED_HOSTS/)
       assert.deepEqual(Object.keys(headers).filter(name => name.startsWith('access-control-')), [])
-    }
-  }
-})
-
-test('from elsewhere, a token of some groups may ask for health, and not for metrics, which count all entries', async t => {
-  const shut = await startProtected(t, { 'trust-proxy': '127.0.0.1' })
-  for (const [groups, metrics] of [[null, 200], [['a'], 403]] as const) {
-    const { token } = (await shut.service.accounts!.issue(ANA, undefined, undefined, undefined, groups))!
-    for (const [path, status] of [['/healthz', 200], ['/metrics', metrics]] as const) {
-      assert.equal((await call(t, shut.url, 'GET', path, { fields: [REMOTE], token })).status, status, `${path} ${groups}`)
     }
   }
 })

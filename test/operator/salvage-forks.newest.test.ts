@@ -90,10 +90,11 @@ test('a block of the journal before a compaction, over the new beginning, brings
 
 /** Lost but for its hash, without which the next line would not open; the bytes are gone. */
 function losing(lines: readonly string[], type: string): Buffer {
-  return bytesOf(lines.map(line => line.includes(`"type":"${type}"`) ? line.slice(line.lastIndexOf('","hash":"')) : line))
+  const hashOf = (line: string): string => line.slice(line.lastIndexOf('","hash":"'))
+  return bytesOf(lines.map(line => line.includes(`"type":"${type}"`) ? hashOf(line) : line))
 }
 
-test('ids that a record of what was shown names are not given again, though the record that gave them is gone', async t => {
+test('ids that a record of what was shown names are not given again, if the record that gave them is lost', async t => {
   for (const shown of [
     event('entries.disclosed', null, { command: 'export', entries: 50, entryIds: [[1, 50]] }),
     event('passwords.told', null, { operation: 'listPassword', entryIds: [[1, 50]] })
@@ -114,7 +115,7 @@ test('a salvage that makes no journal leaves no records aside', async t => {
     await accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
     await accounts.issue('ana@x', undefined, undefined)
   })
-  const [bad, taken, good] = ['bad', 'taken', 'good'].map(name => join(folder, `${name}.jsonl`)) as [string, string, string]
+  const [bad, taken, good] = [join(folder, 'bad.jsonl'), join(folder, 'taken.jsonl'), join(folder, 'good.jsonl')]
   writeFileSync(bad, losing(lines, 'user.added'))
   writeFileSync(taken, 'of somebody')
   for (const [target, code, hasAside] of [[taken, 1, false], [good, 3, true]] as const) {

@@ -348,7 +348,8 @@ test('a key file that is lost while a journal is written again ends that, and th
   const store = await open(folder)
   const [before, keyFile] = [journalBytes(folder), join(folder, NAMES[1]!)]
   const lose = (): void => { if (existsSync(keyFile)) renameSync(keyFile, `${keyFile}.away`) }
-  for (const act of [() => compact(store, true, lose), () => compact(store, false, lose), () => reencrypt(store, lose)]) {
+  const acts = [() => compact(store, true, lose), () => compact(store, false, lose), () => reencrypt(store, lose)]
+  for (const act of acts) {
     await assert.rejects(act(), /no longer holds key/)
     assert.ok(journalBytes(folder).equals(before))
     renameSync(`${keyFile}.away`, keyFile)

@@ -32,8 +32,8 @@ export interface Composed {
 }
 
 /**
- * The answer of a pipeline to a request that never came over a network: for what a client here cannot send, such as from
- * another address.
+ * The answer of a pipeline to a request that never came over a network: for what a client here cannot send, such as
+ * from another address.
  */
 export function answered(
   options: Partial<PipelineOptions>, fields: { readonly [name: string]: string | undefined },
