@@ -109,6 +109,7 @@ test('if the key file alone is lost, the step that rescue names keeps the former
   const place = freshFolder(t)
   const said = await done(folder, `journal rescue ${place}/r.jsonl --keys ${place}/keys`)
   assert.match(said, /^lacks +the former values of entries, .*: \S+journal\.jsonl has them$/m)
+  assert.doesNotMatch(said, /counts as new/)
   const [, from, to] = /^next +copy (\S+) to (\S+), /m.exec(said)!
   copyFileSync(from!, to!)
   await done(folder, 'journal verify')

@@ -212,6 +212,15 @@ test('where no read was ever recorded, no restore, salvage or compaction says wh
   }
 })
 
+for (const by of ['command', 'stop']) test(`a rescue by the ${by} says what counts as new after it`, async t => {
+  const { folder, program, token } = await withReader(t)
+  await read(program, token)
+  renameSync(join(folder, JOURNAL), join(freshFolder(t), 'aside'))
+  const said = by === 'command' ? await done(folder, `journal rescue ${join(freshFolder(t), 'rescued')}`) : ''
+  const { stderr } = await program.stop()
+  assert.match(`${said}${stderr.replaceAll('warning: ', '')}`, COUNTS_AS_NEW)
+})
+
 const COUNTS_AS_NEW =
   /^a password that this journal has no more counts as new if it is entered again, and nobody who knew it is named:/m
 

@@ -248,6 +248,7 @@ function shown(answer: RawAnswer): Shown {
   const bytes = isJson && headers['content-encoding'] === 'gzip' && body.length > 0 ? gunzipSync(body) : body
   const text = isJson || status < 200 ? bytes.toString() : bytes.toString('latin1')
   fields['body'] = text
+    .replace(/"id":"[0-9a-f]{12}"/g, '"id":"…"') // of a session
     .replace(/"token":"pes_[A-Za-z0-9_-]+"/, '"token":"pes_…"')
     .replace(/"(time|changed|deleted|issued|expires|unrecordedBefore)":"[0-9T:.Z-]+"/g, '"$1":"…"')
   // Metrics count what went before, differences included: their names and labels are compared.

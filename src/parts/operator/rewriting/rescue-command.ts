@@ -12,6 +12,7 @@ import { emptyState } from '../../../slices.ts'
 import { OperatorError, type Context, type Reached } from '../../commands/command.ts'
 import { readWithBreaths } from '../commands/same-file.ts'
 import { assertKept, earlierEnd, type EarlierEnd } from '../commands/journal-files.ts'
+import { ENTERED_AGAIN } from '../commands/who-knows.ts'
 import type { FolderStatus } from '../../commands/operation.ts'
 import { keyText, WHOLE_JOURNAL } from './rescue.ts'
 import { makeFile } from './saved-journal.ts'
@@ -44,7 +45,7 @@ export async function rescue({
   const damage = running.fault === undefined ? await damageOf(store, running) : undefined
   // The service is told last: after that, its stop writes no rescued journal of its own.
   let secrets: readonly string[] | undefined
-  const { records, head, entries, before } = await makeFile(
+  const { records, head, entries, before, names } = await makeFile(
     store.ending,
     path,
     async made => {
@@ -62,13 +63,18 @@ export async function rescue({
     ...(keyPath === undefined
       ? []
       : [`${keyPath}: the keys, which open it; keep them in another place`]),
-    ...nextSteps(running, path, head, keyPath)
+    ...nextSteps(running, path, head, keyPath),
+    ...(names && !canHeal(running, keyPath) ? [ENTERED_AGAIN] : [])
   ])
 }
 
 /**
  * What the journal still has is not lost: if the key file comes back, the service goes on with it.
  */
+function canHeal(running: FolderStatus, keyPath: string | undefined): keyPath is string {
+  return keyPath !== undefined && running.mayHeal === true
+}
+
 function nextSteps(
   running: FolderStatus,
   path: string,
@@ -76,7 +82,7 @@ function nextSteps(
   keyPath: string | undefined
 ): readonly string[] {
   const lacks = 'the former values of entries, and who made which change'
-  if (keyPath !== undefined && running.mayHeal === true)
+  if (canHeal(running, keyPath))
     return [
       `lacks    ${lacks}: ${running.path} has them`,
       `next     copy ${keyPath} to ${running.keyFile}, for the owner of its folder: ` +
@@ -111,6 +117,8 @@ interface Rescued {
   readonly head: string
   readonly entries: number
   readonly before: EarlierEnd
+  /** Whether it names who knows passwords. */
+  readonly names: boolean
 }
 
 async function readBack(
@@ -134,7 +142,8 @@ async function readBack(
     const { entries } = await store.ask('status', {})
     if (state.entries.count !== entries)
       throw new OperatorError('what was written is not what the service holds')
-    return { records, head, entries, before: before! }
+    const names = state.knowledge.recording !== undefined
+    return { records, head, entries, before: before!, names }
   } catch (error) {
     throw error instanceof Failure && error.code === 'key-unknown' ? lacksKeys(keyFile) : error
   }

@@ -7,6 +7,7 @@ import type { State } from '../../../store/state.ts'
 import { OperatorError } from '../../commands/command.ts'
 import { Lines } from '../../commands/operation.ts'
 import { makeWhole } from '../../commands/whole-file.ts'
+import { ENTERED_AGAIN } from '../commands/who-knows.ts'
 import { checkpointAt, firstOf } from './rewrite.ts'
 import { contentOf, sealedPieces, writeJournal, type Content } from './write-journal.ts'
 
@@ -81,6 +82,7 @@ async function keepState(
     `the journal had failed: all that was in memory is in ${target}; take it back with the ` +
       `operator's command journal restore ${target} --head ${head}`
   )
+  if (state.knowledge.recording !== undefined) say(ENTERED_AGAIN)
 }
 
 /** Without its keys, nobody could read the file. */
