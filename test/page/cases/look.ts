@@ -141,6 +141,46 @@ inBrowser('a dialog is as high as what it holds, as a card and as a sheet; notes
   }
 })
 
+inBrowser('choices of the generator that stand in one row are of one width', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.click('#generate')
+  await browser.find('#generator')
+  for (const width of [1280, 390]) {
+    await show(browser, width, 800, 'light')
+    assert.deepEqual(await browser.run(`return [...document.querySelectorAll('.choice')].map(choice =>
+      new Set([...choice.children].map(one => one.getBoundingClientRect().width.toFixed(1))).size)
+      .filter(widths => widths !== 1)`), [], `${width}`)
+  }
+})
+
+inBrowser('a long address breaks behind its signs, and nowhere else', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  const url = 'https://intranet.administracion.example.org/acceso/personal'
+  const usuario = 'un.nombre.de.usuario.muy.largo@administracion.example.org'
+  await updateEntry(service.store, 1, { sistema: url, url, usuario }, null)
+  await browser.click('#refresh')
+  await browser.click('.row[data-id="1"] .system')
+  for (const width of [1280, 390, 360]) {
+    await show(browser, width, 800, 'light')
+    assert.deepEqual(await browser.run(BROKEN), [], `${width}`)
+  }
+})
+
+inBrowser('on a phone marks end beside what a row can copy', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  for (const id of [1, 2]) await updateEntry(service.store, id, { password: 'one for both' }, null)
+  await updateEntry(service.store, 1, { otp: 'GEZDGNBVGY3TQOJQ' }, null)
+  await browser.click('#refresh')
+  await browser.until("return document.querySelectorAll('#rows .badge').length === 2")
+  await browser.resize(390, 800)
+  assert.ok(await browser.run(`return [...document.querySelectorAll('#rows .row:has(.badge)')].every(row => {
+    const next = row.querySelector('.copyCode .icon') ?? row.querySelector('.copy .icon')
+    const gap = next.getBoundingClientRect().left - row.querySelector('.marks').getBoundingClientRect().right
+    return gap >= 0 && gap <= 8
+  })`))
+})
+
 inBrowser('menus end where their buttons end, also beside the space of a scroll bar', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await show(browser, 1280, 800, 'light')
@@ -198,6 +238,24 @@ inBrowser('with forced colours, what is pressed looks otherwise than what is not
   await show(browser, 1440, 800, 'light')
   assert.deepEqual(alike, [])
 })
+
+/** Lines of the viewer that end within a word. */
+const BROKEN = `
+  const texts = [...document.querySelectorAll('#viewer :is(h2, .facts bdi)')]
+  return texts.flatMap(text => {
+    const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT), range = document.createRange()
+    const found = []
+    let last
+    while (walker.nextNode()) for (let i = 0; i < walker.currentNode.length; i++) {
+      const { data } = walker.currentNode
+      range.setStart(walker.currentNode, i)
+      range.setEnd(walker.currentNode, i + 1)
+      const { top } = range.getBoundingClientRect()
+      if (last !== undefined && top > last.top + 4 && /\\w/.test(last.sign) && /\\w/.test(data[i])) found.push(data)
+      last = { top, sign: data[i] }
+    }
+    return found
+  })`
 
 /** Texts whose contrast with what is behind them is under 4.5 (WCAG 2.2, 1.4.3), worked out by a canvas. */
 const FAINT = `

@@ -79,10 +79,20 @@ inBrowser('too many logins: the waiting time is counted down in the form', CHROM
   assert.equal(await browser.run("return document.querySelector('#login .main').ariaDisabled"), 'true')
 })
 
-inBrowser('a service without users says how the first one is made', CHROMIUM, async t => {
+const notesOf = (browser: Browser): Promise<unknown> => browser.run(`
+  return [...document.querySelectorAll('.login :is(.lasting, .alert)')].filter(one => one.checkVisibility())
+    .map(one => one.innerText.replace(/\\s+/g, ' '))`)
+
+inBrowser('a service without users says how the first one is made, until it refuses a login', CHROMIUM, async t => {
   const { url } = await startService(t, { page: 'on', auth: 'bearer' })
   const browser = await openPage(t, url)
-  assert.match(await textOf(browser, '#no-users'), /Todavía no hay usuarios[^]*admin user add EMAIL/)
+  assert.deepEqual(await notesOf(browser),
+    ['Todavía no hay usuarios. Créalos en el servidor: admin user add EMAIL'])
+  await browser.fill('#email', ANA)
+  await browser.fill('#secret', PASSWORD)
+  await browser.press(KEYS.enter)
+  await browser.until("return /no son correctos/.test(document.querySelector('#login .alert').textContent)")
+  assert.deepEqual(await notesOf(browser), ['El correo, la contraseña o el código no son correctos.'])
 })
 
 inBrowser('who is vouched for by the host is in at once, after a logout by a button', EVERYWHERE, async t => {
@@ -107,6 +117,7 @@ inBrowser('who is vouched for by the host is in at once, after a logout by a but
   await browser.press(KEYS.enter)
   await browser.until("return /^La empresa no ha dicho/.test(document.getElementById('proxy-alert').innerText)")
   assert.equal(state.asked, 3)
+  assert.deepEqual(await notesOf(browser), ['La empresa no ha dicho quién eres, o no tienes cuenta aquí.'])
   await until(async () => (await service.accounts.tokens()).length === 0)
   await logIn(browser)
   assert.equal((await service.accounts.tokens()).length, 1, 'a password is enough, too')

@@ -121,6 +121,7 @@ inBrowser('what was typed is not lost when the other person has deleted the entr
   await browser.fill('#usuario', 'mine')
   await browser.press(KEYS.enter)
   await browser.until(isAsked)
+  assert.equal(await textOf(browser, '#conflict h2'), 'No se ha guardado', 'the page knows no more than that')
   assert.match(await textOf(browser, '#conflict'), /ya no existe o ya no está en tus grupos[^]*mine/)
   assert.ok(!(await systems(browser)).includes('Correo'))
   await browser.click('#take-mine')

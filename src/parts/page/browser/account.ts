@@ -1,7 +1,7 @@
 /** The dialog of one's account: what it allows, its sessions, and the change of one's own password. */
 import type { OwnSession } from './answers.ts'
 import { confirm, fillWith, openDialog, tell } from './dialogs.ts'
-import { icon, make, textButton } from './dom.ts'
+import { breakable, icon, make, textButton } from './dom.ts'
 import { Form } from './form.ts'
 import { dayOf, explained, hourOf, languageNow, moment, say, when } from './language.ts'
 import { briefName, plainText } from './plain.ts'
@@ -39,7 +39,7 @@ export function openAccount(isChange: boolean = false): void {
         'p',
         { className: 'who' },
         make('strong', {}, plainText(name)),
-        make('small', {}, email)
+        make('small', {}, ...breakable(email))
       ),
       make('dl', { className: 'pairs' }, ...pairs()),
       ...(rights.may('ownSessions') ? [sessions()] : []),

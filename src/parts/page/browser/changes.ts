@@ -257,15 +257,17 @@ async function askWhich(id: number, versions: Versions): Promise<Version> {
     label: say(label),
     value
   })
+  const choices = [
+    ...(mayKeep ? [choice('mine', 'second', isGone ? 'saveAgain' : 'saveMine')] : []),
+    choice('theirs', 'second', isGone ? 'discard' : 'takeTheirs'),
+    choice('back', 'main', 'goOn')
+  ]
   return choose<Version>(
     'conflict',
     say(isGone ? 'notSaved' : 'conflictTitle'),
     [make('p', {}, text), make('dl', { id: 'versions', className: 'versions' }, ...lines)],
-    [
-      choice('back', 'main', 'goOn'),
-      choice('theirs', 'second', isGone ? 'discard' : 'takeTheirs'),
-      ...(mayKeep ? [choice('mine', 'second', isGone ? 'saveAgain' : 'saveMine')] : [])
-    ]
+    choices,
+    choices.length - 1
   )
 }
 
@@ -364,7 +366,7 @@ export async function restoreAll(all: readonly Listed[]): Promise<void> {
     entries.put(entry)
     deleted.drop(entry.id)
   }
-  announce(say('undone'))
+  announce(soFar())
   page.focusOn(all.at(-1)!.id)
 }
 

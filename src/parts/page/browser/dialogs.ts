@@ -2,7 +2,7 @@
  * Dialogs, and the one message above them. An open dialog makes all else inert, so the message area
  * moves into the top dialog.
  */
-import { iconButton, isThere, make, setIcon, textButton } from './dom.ts'
+import { breakable, iconButton, isThere, make, setIcon, textButton } from './dom.ts'
 import type { Answer, Refusal } from './answers.ts'
 import { explained, say } from './language.ts'
 import type { TextName } from './texts-es.ts'
@@ -46,7 +46,11 @@ export function startDialogs(focus: () => void): void {
 }
 
 export function openDialog(options: DialogOptions): () => void {
-  const title = make('h2', { id: `${options.id}-title`, dir: 'auto', tabIndex: -1 }, options.title)
+  const title = make(
+    'h2',
+    { id: `${options.id}-title`, dir: 'auto', tabIndex: -1 },
+    ...breakable(options.title)
+  )
   title.autofocus = true
   const close = iconButton('close', say('close'), () => askToClose())
   const top = make(
@@ -122,15 +126,16 @@ export interface Choice<T> {
   readonly value: T
 }
 
-/** The first choice is the safe one: it has the focus, and Esc takes it. */
+/** One choice is the safe one: it has the focus, and Esc takes it. */
 export function choose<T>(
   id: string,
   title: string,
   content: readonly HTMLElement[],
-  choices: readonly [Choice<T>, ...Choice<T>[]]
+  choices: readonly Choice<T>[],
+  safe: number
 ): Promise<T> {
   return new Promise(resolve => {
-    let chosen = choices[0].value
+    let chosen = choices[safe]!.value
     const foot = choices.map(({ className, label, value }) => {
       const button = textButton(className, label, () => {
         chosen = value
@@ -139,7 +144,7 @@ export function choose<T>(
       return Object.assign(button, { id: `take-${value}` })
     })
     const close = openDialog({ id, title, content, foot, onClose: () => resolve(chosen) })
-    foot[0]!.focus()
+    foot[safe]!.focus()
   })
 }
 
@@ -157,7 +162,8 @@ export function confirm(
     [
       { className: 'second', label: say(no), value: false },
       { className, label: say(yes), value: true }
-    ]
+    ],
+    0
   )
 }
 
@@ -284,7 +290,7 @@ const COPIED_MS = 2_000
 
 export interface Offer {
   readonly label: string
-  /** The key for it works too, and the end of the text, a name, may be cut. */
+  /** The key for it works too, and it stands beside the text. */
   readonly isUndo?: boolean
   act(): void
   onOver?(): void

@@ -15,6 +15,11 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
+/** A long address has no space to break at: it may break behind its signs. */
+export function breakable(text: string): readonly (Node | string)[] {
+  return text.split(/(?<=[@/.])(?=\w)/).flatMap((part, i) => (i === 0 ? part : [make('wbr'), part]))
+}
+
 export function icon(name: string): SVGSVGElement {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
   const use = document.createElementNS('http://www.w3.org/2000/svg', 'use')

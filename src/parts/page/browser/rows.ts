@@ -3,7 +3,7 @@
  * so that nothing is invisible or ambiguous.
  */
 import type { Listed } from './answers.ts'
-import { icon, iconButton, make } from './dom.ts'
+import { breakable, icon, iconButton, make } from './dom.ts'
 import { age, daysSince, moment, nameOfUser, number, say, sayCount } from './language.ts'
 import { hostIn, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
 import { rights } from './state.ts'
@@ -34,7 +34,7 @@ export function nameOf(text: string): HTMLElement {
 export function longText(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
   for (const piece of unseenIn(text, true))
-    element.append(piece.isName ? spanOf('unseeable', piece.text) : piece.text)
+    element.append(...(piece.isName ? [spanOf('unseeable', piece.text)] : breakable(piece.text)))
   return element
 }
 
@@ -83,7 +83,7 @@ export function spanOf(kind: string, text: string): HTMLElement {
 
 function append(element: Element, text: string): void {
   for (const { text: piece, isName } of pieces(text))
-    element.append(isName ? spanOf('unseeable', piece) : piece)
+    element.append(...(isName ? [spanOf('unseeable', piece)] : breakable(piece)))
 }
 
 export type Act =

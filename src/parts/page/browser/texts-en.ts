@@ -131,7 +131,7 @@ export const TEXTS: { readonly [name in TextName]: string } = {
   noCode: 'It has no codes any more.', noSession: 'That session had already ended.',
   newerSession: 'That session began after yours. If it is not you, change your password: that ends it.',
   offlineText: 'It tries again by itself.', goOn: 'Keep editing',
-  clearedSoon: 'The password may still be in the clipboard. Your next press clears it.',
+  clearedSoon: 'The password may still be in the clipboard. Your next press here clears it.',
   helpExposed: 'how many people without access know it', helpReused: 'how many other entries have the same',
   helpGroups:
     'An entry with a group is seen by those in it and by those who see everything. ' +
@@ -148,7 +148,7 @@ export const TEXTS: { readonly [name in TextName]: string } = {
   newGroupText: 'no other entry has it. Check the spelling.', secondFactor: 'Second factor', isOn: 'On', isOff: 'Off',
   factorBy: 'Whoever runs the server turns it on.', groups: 'Groups', groupsAll: 'All', groupsNone: 'None',
   mayDo: 'You may', mayNothing: 'nothing of what is here', programs: 'Programs',
-  pageSession: 'Browser, {time}', endSessionOf: 'End the session of {time}',
+  pageSession: 'Started: {time}', endSessionOf: 'End the session of {time}',
   sessionsEnded: 'Sessions ended: {count}', endProgram: 'End…',
   endProgramOf: 'End… {name}', endProgramTitle: 'End “{name}”?',
   endProgramText:

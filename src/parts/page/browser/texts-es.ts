@@ -137,7 +137,7 @@ export const TEXTS = {
   newerSession: 'Esa sesión empezó después de la tuya. Si no eres tú, cambia tu contraseña: así termina.',
   offlineText: 'Se reintenta sola.',
   goOn: 'Seguir editando',
-  clearedSoon: 'La contraseña puede seguir en el portapapeles. Se vacía en cuanto pulses algo.',
+  clearedSoon: 'La contraseña puede seguir en el portapapeles. Pulsa algo aquí y se vacía.',
   helpExposed: 'cuántas personas sin acceso la conocen',
   helpReused: 'en cuántas entradas más se repite',
   helpGroups:
@@ -154,7 +154,7 @@ export const TEXTS = {
   newGroupText: 'ninguna otra entrada lo tiene. Comprueba cómo se escribe.', secondFactor: 'Segundo factor',
   isOn: 'Activado', isOff: 'No activado', factorBy: 'Lo activa quien administra el servidor.', groups: 'Grupos',
   groupsAll: 'Todos', groupsNone: 'Ninguno', mayDo: 'Puedes', mayNothing: 'nada de lo que hay aquí',
-  programs: 'Programas', pageSession: 'Navegador, {time}', endSessionOf: 'Finalizar la sesión de {time}',
+  programs: 'Programas', pageSession: 'Iniciada: {time}', endSessionOf: 'Finalizar la sesión de {time}',
   sessionsEnded: 'Sesiones finalizadas: {count}',
   endProgram: 'Finalizar…', endProgramOf: 'Finalizar… {name}', endProgramTitle: '¿Finalizar «{name}»?',
   endProgramText:

@@ -13,7 +13,7 @@ import type {
   Stored
 } from './answers.ts'
 import { openable, openDialog, sayWhy } from './dialogs.ts'
-import { iconButton, make, remember, textButton } from './dom.ts'
+import { breakable, iconButton, make, remember, textButton } from './dom.ts'
 import { age, dateOf, moment, nameOfUser, number, say, sayCount, when } from './language.ts'
 import { hostIn, plainText, shortened, webAddress } from './plain.ts'
 import { linkTo, longText, nameOf, tileOf, type Act } from './rows.ts'
@@ -215,7 +215,7 @@ function itemOf(id: number, change: Change, earlier: readonly Change[]): HTMLEle
     'p',
     { title: moment(change.time) },
     make('b', {}, when(change.time)),
-    make('span', {}, said.filter(text => text !== '').join(' · '))
+    make('span', {}, ...breakable(said.filter(text => text !== '').join(' · ')))
   )
   const names = change.change === 'updated' ? (change.fields ?? []) : []
   return make('li', {}, head, ...names.map(name => replacedBy(id, change, name, earlier)))
@@ -325,6 +325,6 @@ function knowerOf({ user, operator, how, removed }: Knower, name: string): HTMLE
   const gone = removed === true ? [make('span', { className: 'gone' }, say('noAccess'))] : []
   const below = operator === undefined ? (user?.email ?? '') : say('onServer')
   const who = make('span', {}, make('bdi', {}, plainText(name)), you, ...gone)
-  if (below !== '' && below !== name) who.append(make('small', {}, plainText(below)))
+  if (below !== '' && below !== name) who.append(make('small', {}, ...breakable(plainText(below))))
   return make('li', {}, who, make('small', {}, say(how === 'equal' ? 'knows_equal' : 'knows_read')))
 }
