@@ -68,7 +68,7 @@ export async function openPage(t: TestContext, url: string): Promise<Browser> {
 /** Waits until the page shows what has come of its first question; from then on its time stands still. */
 export async function settled(browser: Browser): Promise<void> {
   await browser.until(
-    "return ['grid', 'blank', 'login', 'notice', 'note-noList'].some(id => " +
+    "return ['grid', 'blank', 'login', 'notice'].some(id => " +
       "document.getElementById(id)?.checkVisibility())")
   await browser.run(STANDSTILL, SCRIPT_TIMEOUT_MS)
 }

@@ -124,7 +124,7 @@ inBrowser('pages and programs of the account are apart; the others end at once, 
     await logIn(browser)
     await browser.run("document.getElementById('show-account').click()")
     await browser.until("return document.querySelectorAll('#pages li').length === 3")
-    assert.match(await textOf(browser, '#pages li'), /Navegador, hoy\s\d+:\d\d\s+Esta/)
+    assert.match(await textOf(browser, '#pages li'), /Iniciada: hoy\s\d+:\d\d\s+Esta/)
     await browser.click('#end-others')
     await until(() => service.accounts!.tokens().length === 2)
     await told(browser, 'Sesiones finalizadas: 2')

@@ -64,7 +64,7 @@ inBrowser('what was requested before the logout shows nothing to the next user',
   await browser.run("return new Promise(done => setTimeout(done, 50))")
   assert.equal(await isEditing(browser), false)
   await logIn(browser, eva)
-  await browser.find('#note-noList')
+  await browser.find('#blank')
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 

@@ -70,7 +70,7 @@ export class Bar {
   draw(): void {
     const isList = isAtList() && rights.may('listEntries')
     const isDeleted = screenNow().name === 'deleted'
-    const isEmpty = isList && !isDeleted && entries.total === 0
+    const isEmpty = isAtList() && !isDeleted && entries.total === 0
     const mayCreate = isAtList() && !isEmpty && rights.may('createPassword')
     const mayRestore = isList && rights.may('deletedPasswords') && api.user?.groups?.length !== 0
     const made = [

@@ -136,12 +136,10 @@ function loading(): HTMLElement {
 
 function lastingNotes(): readonly HTMLElement[] {
   const texts: TextName[] = rights.isOpen && !LOCAL.test(location.hostname) ? ['open'] : []
-  if (!rights.may('listEntries')) texts.push('noList')
-  else if (!rights.may('getPassword')) texts.push('noSecrets')
-  const notes = texts.map(text => {
-    const said = text === 'noList' && rights.may('createPassword') ? 'onlyNew' : text
-    return make('p', { id: `note-${text}`, className: 'lasting' }, say(said))
-  })
+  if (rights.may('listEntries') && !rights.may('getPassword')) texts.push('noSecrets')
+  const notes = texts.map(text =>
+    make('p', { id: `note-${text}`, className: 'lasting' }, say(text))
+  )
   if (api.user?.firstPassword !== true || !rights.may('changeOwnPassword')) return notes
   const change = textButton('link', say('changeIt'), () => openAccount(true))
   const first = make(
@@ -233,7 +231,7 @@ function drawList(isDeleted: boolean): void {
   }
   if (!hasHits) {
     const hadFocus = body.contains(document.activeElement)
-    body.replaceChildren(...(rights.may('listEntries') ? [blank()] : []))
+    body.replaceChildren(blank())
     if (hadFocus) focus()
   }
   const isAll = shown.length === total
@@ -254,6 +252,12 @@ function drawList(isDeleted: boolean): void {
 
 function emptyCard(isDeleted: boolean): HTMLElement {
   if (isDeleted) return card('blank', 'bin', say('noDeleted'), [])
+  const button = (text: TextName): readonly HTMLElement[] =>
+    rights.may('createPassword')
+      ? [Object.assign(textButton('main', say(text), create), { id: 'create' })]
+      : []
+  if (!rights.may('listEntries'))
+    return card('blank', 'key', say('noList'), [], ...button('createTitle'))
   const { groups, email = '' } = api.user ?? {}
   if (groups?.length === 0) {
     const command = `admin user edit ${email} --groups ${say('groupName')}`
@@ -267,8 +271,8 @@ function emptyCard(isDeleted: boolean): HTMLElement {
   const title = say(groups === undefined ? 'emptyTitle' : 'emptyInGroups')
   if (!rights.may('createPassword')) return card('blank', 'key', title, [...open, say('emptyOnly')])
   const moving = make('span', {}, say('moving'), make('br'), make('code', {}, 'admin import FILE'))
-  const button = Object.assign(textButton('main', say('emptyAction'), create), { id: 'create' })
-  return card('blank', 'key', title, [...open, ...(groups === undefined ? [moving] : [])], button)
+  const texts = [...open, ...(groups === undefined ? [moving] : [])]
+  return card('blank', 'key', title, texts, ...button('emptyAction'))
 }
 
 function noHitCard(): HTMLElement {
