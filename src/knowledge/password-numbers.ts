@@ -11,8 +11,6 @@ import { Column } from '../store/column.ts'
 const LEAST_FORMER = 1024
 /** The hash that stands for a longer text is longer than this. */
 const MAX_KEY_UNITS = 64
-/** V8 copies shorter texts instead of keeping the whole string. */
-const LEAST_CUT_UNITS = 13
 
 export class PasswordNumbers {
   readonly #onForgotten: (number: number) => void
@@ -114,7 +112,7 @@ export class PasswordNumbers {
     let number = this.#numbers.get(key)
     if (number !== undefined) return number
     number = this.#free.pop() ?? ++this.#last
-    this.#numbers.set(whole(key), number)
+    this.#numbers.set(key, number)
     return number
   }
 
@@ -154,9 +152,4 @@ function keyOf(password: string): string {
   if (password.length <= MAX_KEY_UNITS) return password
   // UTF-8 has no lone surrogates.
   return hash('sha512', Buffer.from(password, 'utf16le'), 'base64url')
-}
-
-/** A copy: a part of a longer string would keep all of that. */
-function whole(key: string): string {
-  return key.length < LEAST_CUT_UNITS ? key : (JSON.parse(JSON.stringify(key)) as string)
 }

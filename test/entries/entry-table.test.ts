@@ -4,6 +4,7 @@ import type { Command } from '../../src/store/store.ts'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { LIST_PAGE_ENTRIES, MAX_KEPT_TAGS } from '../../src/limits.ts'
+import { emptyState } from '../../src/slices.ts'
 import { entryText, openFieldsOf, type Entry } from '../../src/entries/entry.ts'
 import { Entries } from '../../src/entries/entry-table.ts'
 import { PagedList } from '../../src/entries/paged-list.ts'
@@ -85,6 +86,22 @@ test('a list holds each byte once, whatever has changed since the one before', (
   for (let round = 0; round < 20; round++) bytes = change(round)
   const added = heldMiB() - before
   assert.ok(added < 1.2 * bytes, `${added} MiB for a list of ${bytes}`)
+})
+
+test('an entry costs at most 200 bytes of memory beside its text', () => {
+  const [state, rows, entries] = [emptyState(), 200, 200] // of rows
+  const before = heldMiB()
+  let bytes = 0
+  for (let row = 0; row < rows; row++) {
+    const data = { first: state.entries.size + 1, entries: Array.from({ length: entries }, (_, i) => ({
+      password: `a password ${row} ${i}`, sistema: `a system ${row} ${i}`, usuario: `${row}.${i}@example.org`, status: 1
+    })) }
+    const time = '2026-01-31T12:00:00.000Z'
+    state.apply({ seq: row + 1, time, type: 'entries.imported', by: null, data: JSON.parse(JSON.stringify(data)) })
+    bytes += state.entries.text(data.first)!.length * entries
+  }
+  const added = (heldMiB() - before) * 2 ** 20
+  assert.ok(added - bytes < 200 * rows * entries, `${(added - bytes) / (rows * entries)} bytes an entry`)
 })
 
 test('entries of every length are given as they were set, whatever is asked for on the way', t => {
