@@ -124,8 +124,9 @@ async function carryOut(
 
     const call = { route, head, id, version, body, client, request, session: context.session }
     const handled = route.handle(call)
-    reply = 'then' in handled ? await handled : handled
-    if (reply !== handled && route.method === 'GET' && route.isPublic !== true) {
+    const hasWaited = 'then' in handled
+    reply = hasWaited ? await handled : handled
+    if (hasWaited && route.method === 'GET' && route.isPublic !== true) {
       context.session = sessionOf(options, context, head)
       assertMay(options, context, route)
       // The answer was made for a token that saw something else.
@@ -134,9 +135,10 @@ async function carryOut(
 
     // A change records by itself what it tells. A HEAD tells nothing.
     const { recorder } = options
-    const tells = reply.tells !== undefined && head.method === 'GET' && recorder !== undefined
-    if (tells && !recorder.isRecorded(call, reply))
-      reply = await recorder.recorded(call, reply).catch(throwUnrecorded)
+    if (recorder !== undefined && reply.tells !== undefined && head.method === 'GET') {
+      if (!recorder.isRecorded(call, reply))
+        reply = await recorder.recorded(call, reply).catch(throwUnrecorded)
+    }
   } catch (thrown) {
     reply = refusalOf(options, context, thrown)
   }

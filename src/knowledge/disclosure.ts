@@ -36,37 +36,45 @@ interface KnowledgeLookup {
   knowsFormer(knower: Knower, password: string): boolean
 }
 
-/** A former password, or the ids whose present password is new to the reader. */
-function newTo(
+/** What an answer tells its reader for the first time. */
+interface News {
+  readonly entryIds: readonly number[]
+  readonly former: readonly string[]
+}
+
+function newsOf(
   state: State,
   known: KnowledgeLookup,
   reader: Session | typeof HOST,
   tells: Tells
-): { readonly password: string } | readonly number[] {
+): News {
+  const knower = knowerOf(reader)
+  if (tells === 'list') return { entryIds: newInList(state, known, reader), former: [] }
+  if (typeof tells === 'number')
+    return { entryIds: known.knows(knower, tells) ? [] : [tells], former: [] }
+  const { id, password } = tells
+  // A former password that was set again is the present one.
+  if (state.entries.get(id)?.password === password) return newsOf(state, known, reader, id)
+  return { entryIds: [], former: known.knowsFormer(knower, password) ? [] : [password] }
+}
+
+function newInList(state: State, known: KnowledgeLookup, reader: Session | typeof HOST): number[] {
   const { entries } = state
   const knower = knowerOf(reader)
-  if (typeof tells === 'object' && entries.get(tells.id)?.password !== tells.password)
-    return known.knowsFormer(knower, tells.password) ? [] : { password: tells.password }
-  if (tells !== 'list') {
-    const id = typeof tells === 'object' ? tells.id : tells
-    return known.knows(knower, id) ? [] : [id]
-  }
   const groups = reader === HOST ? undefined : reader.groups
-  return entries
-    .changedSince(looked.get(lookOf(state, reader)) ?? 0)
-    .filter(
-      id => !known.knows(knower, id) && entries.isActive(id) && sees(groups, entries.grupo(id))
-    )
+  const isNew = (id: number): boolean =>
+    !known.knows(knower, id) && entries.isActive(id) && sees(groups, entries.grupo(id))
+  return entries.changedSince(looked.get(lookOf(state, reader)) ?? 0).filter(isNew)
 }
 
 /** Whether the answer tells nothing new, and may be sent at once. */
 export function isRecorded({ state }: Commits, reader: Reader, tells: Tells): boolean {
   const { knowledge, clock } = state
   if (reader === undefined) return knowledge.recording !== 'begun'
-  if (typeof tells === 'number') return knowledge.knows(knowerOf(reader), tells)
-  const { length } = newTo(state, knowledge, reader, tells) as { readonly length?: number }
-  if (tells === 'list' && length === 0) looked.set(lookOf(state, reader), clock.now)
-  return length === 0
+  const { entryIds, former } = newsOf(state, knowledge, reader, tells)
+  const isNew = entryIds.length + former.length > 0
+  if (tells === 'list' && !isNew) looked.set(lookOf(state, reader), clock.now)
+  return !isNew
 }
 
 /**
@@ -111,8 +119,11 @@ export function told(
       'start it with AUTH=bearer; with AUTH=none a start ends that'
     )
   }
-  const found = newTo(state, knowledge, reader, tells)
-  const data = 'password' in found ? [found] : idLists(found).map(entryIds => ({ entryIds }))
+  const news = newsOf(state, knowledge, reader, tells)
+  const data = [
+    ...news.former.map(password => ({ password })),
+    ...idLists(news.entryIds).map(entryIds => ({ entryIds }))
+  ]
   const by = reader === HOST ? null : reader.user
   return [
     ...(data.length === 0 || knowledge.recording === 'begun'

@@ -43,7 +43,7 @@ export class Life {
   readonly isSmall: boolean
   /** By entry, as of the last check. */
   present = new Map<number, string>()
-  backup: { readonly path: string, readonly ever: ReadonlySet<string> } | undefined
+  backup: { readonly path: string, readonly copied: ReturnType<Oracle['copied']> } | undefined
   #files = 0
   /** Journals fail, or programs are killed: an answer of 500 may be one of a change that was made. */
   isFailing = false

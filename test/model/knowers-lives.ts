@@ -195,15 +195,14 @@ async function backup(life: Life): Promise<void> {
   await life.ask(OWNER, 'POST', 'createPassword', 0, { ...life.fresh(), sistema: 's' }) // newer than any gap
   const path = life.file()
   await life.done(`journal backup ${path}`)
-  life.backup = { path, ever: new Set(life.oracle.ever) }
+  life.backup = { path, copied: life.oracle.copied() }
 }
 
 async function restore(life: Life): Promise<void> {
   if (life.isOnEtcd) return
   if (life.backup === undefined) await backup(life)
   await life.between(() => put(life, life.backup!.path))
-  life.oracle.gap()
-  life.oracle.ever = new Set(life.backup!.ever) // what was set since counts as new
+  life.oracle.restored(life.backup!.copied)
   await life.refresh()
 }
 

@@ -64,6 +64,9 @@ export interface Row { readonly id: number, readonly who: string, readonly how: 
 
 const keyOf = (...parts: readonly (string | number)[]): string => parts.join(' ')
 
+/** See the fields of `Oracle`. */
+type Copied = { readonly [field in 'has' | 'set' | 'told' | 'ever']: ReadonlySet<string> }
+
 export class Oracle {
   /** Who has it, from an answer, from a history, or since they set it: `WHO PASSWORD`. */
   readonly #has = new Set<string>()
@@ -96,6 +99,20 @@ export class Oracle {
 
   /** From now on, what was set so far may have been read by others. */
   gap(): void { this.#unrecorded = new Set(this.passwords) }
+
+  /** What a copy of the journal has. */
+  copied(): Copied {
+    return { has: new Set(this.#has), set: new Set(this.#set), told: new Set(this.#told), ever: new Set(this.ever) }
+  }
+
+  /** The copy is the journal now: what was set since counts as new, and what was forgotten since is known again. */
+  restored({ has, set, told, ever }: Copied): void {
+    this.gap()
+    for (const [keys, known] of [[this.#has, has], [this.#set, set], [this.#told, told]] as const) {
+      for (const key of known) keys.add(key)
+    }
+    this.ever = new Set(ever)
+  }
 
   /** A compaction: who knew a value that no entry has is forgotten. */
   forget(present: Iterable<string>): void {
