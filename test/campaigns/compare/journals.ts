@@ -226,8 +226,10 @@ async function readBy(build: Build, folder: string, tokens: readonly string[]): 
     const program = await build.start(scope, copy, FLAGS)
     return { ...said, ...await shownBy(program, tokens) }
   } catch (error) {
-    return { refused: (error as Error).message.replaceAll(copy, 'FOLDER').replaceAll(build.dist,
-      'DIST').replace(/\b[0-9a-f]{8}\b/g, '…') }
+    // With --json, errors are JSON in the new program.
+    return { refused: (error as Error).message.replaceAll(copy, 'FOLDER').replaceAll(build.dist, 'DIST')
+      .replace(/\{"error":("(?:[^"\\]|\\.)*"),"exitCode":\d+\}/g, (_all, text) => `error: ${JSON.parse(text)}`)
+      .replace(/\b[0-9a-f]{8}\b/g, '…') }
   } finally {
     await scope.end()
   }
