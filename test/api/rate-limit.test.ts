@@ -138,7 +138,8 @@ function usedAt(seconds: readonly number[], nowMs: number): number {
 }
 
 test('a request counts in both limits, or in neither if one of them is used up; refusals tell the longer wait', () => {
-  const [general, own] = [new RateLimit(2, 10, () => 0), new RateLimit(3, 10, () => 30_000)]
+  let ownMs = 30_000
+  const [general, own] = [new RateLimit(2, 10, () => 0), new RateLimit(3, 10, () => ownMs)]
   const take = (key: string): Verdict => takeBoth(general, key, own, 'address')!
   assert.deepEqual(['a', 'a', 'a', 'a'].map(key => take(key).allowed), [true, true, false, false])
   assert.equal(own.peek('address').remaining, 1, 'what the general limit refused')
@@ -146,4 +147,6 @@ test('a request counts in both limits, or in neither if one of them is used up; 
   const { allowed, remaining, retryAfterSeconds } = take('b')
   assert.deepEqual([allowed, remaining, retryAfterSeconds], [false, 1, 60])
   assert.equal(general.peek('b').remaining, 1, 'what the own limit refused')
+  ownMs = 60_000
+  assert.deepEqual(['a', 'b'].map(key => take(key).retryAfterSeconds), [60, 30])
 })

@@ -12,7 +12,7 @@ import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, s
 import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair,
   until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
-import { atEnd, freshFolder, send, startService } from '../support/service.ts'
+import { atEnd, freshFolder, send, startService, type Started } from '../support/service.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const NO_ETCD = etcdMissing()
@@ -91,9 +91,11 @@ test('a journal that was deleted from etcd is not begun again while instances ha
   skip: NO_ETCD
 }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
-  const [one, other] = await startInstances(t, endpoints, 2)
-  await send(one!.url, 'POST', '/api/createPassword', FIELDS)
-  assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 200)
+  const secret = randomBytes(32)
+  const start = async (): Promise<Started> => startService(t, await flagsOf(t, endpoints, secret))
+  const [one, other] = [await start(), await start()]
+  await send(one.url, 'POST', '/api/createPassword', FIELDS)
+  assert.equal((await send(other.url, 'GET', '/api/getPassword/1')).status, 200)
   const [key, range_end] = ['/pes/', '/pes0'].map(text => Buffer.from(text).toString('base64'))
   await callEtcd(member!.url, '/v3/kv/deleterange', { key, range_end })
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
@@ -105,6 +107,7 @@ test('a journal that was deleted from etcd is not begun again while instances ha
     /takes no changes at the moment: the journal is damaged: \/pes: its newest record is no longer in etcd/)
   assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined,
     'nothing was put there')
+  await assert.rejects(start(), failure('journal-damaged', /\/pes has no records in etcd, and its marker says that it/))
 })
 
 test('a prefix without a journal is refused, and named; init makes one', { skip: NO_ETCD }, async t => {

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
+import { appender } from '../../src/parts/etcd/appender.ts'
+import { catchUpOf } from '../../src/parts/etcd/etcd-journal.ts'
 import { Follower } from '../../src/parts/etcd/follower.ts'
 import { markerOf } from '../../src/parts/etcd/marker.ts'
 import { Replica } from '../../src/parts/etcd/replica.ts'
@@ -45,6 +47,32 @@ test('callers share a request that is sent after they call, and never a request 
   await turn()
   answers[3]!()
   assert.equal(await next, 3)
+})
+
+for (const [what, ask, code] of [
+  ['are read', () => Promise.resolve('3'), 'journal-refused'],
+  ['cannot be read', () => Promise.reject(new Failure('journal-unreachable', 'words')), 'journal-unreachable']
+] as const) {
+  test(`a refusal may answer a repetition: it is final if the newest records, without the change, ${what}`, async () => {
+    const replica = new Replica(() => {}, { find: () => undefined } as never, '/pes')
+    const refuse = (): Promise<never> => Promise.reject(new Failure('journal-refused', 'as the test asked'))
+    const log = { marker: markerOf('0123abcd begun', '2'), append: refuse }
+    const turns = { wait: async () => false }
+    const follower = { log, replica, ask, turns, writeFault: () => undefined, wrote: () => {} }
+    const append = appender(follower as never, () => ['a line'])
+    await assert.rejects(append(() => [{}] as never), { code })
+  })
+}
+
+test('with stale reads an outage asks nobody to wait but an unknown token, which others may have issued', async () => {
+  const outage = new Failure('journal-unreachable', 'words')
+  const ask = (): Promise<string> => Promise.reject(outage)
+  for (const [staleReads, mustBeNewest, rejects] of [
+    [false, false, true], [false, true, true], [true, false, false], [true, true, true]
+  ] as const) {
+    const asked = catchUpOf({ outage, ask }, staleReads)(mustBeNewest)
+    assert.equal(await asked.then(() => false, () => true), rejects, `${staleReads} ${mustBeNewest}`)
+  }
 })
 
 test('a record behind a gap is skipped, and is no damage', () => {

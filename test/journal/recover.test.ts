@@ -592,3 +592,13 @@ test('a restore killed after it named the journal leaves a second name, which th
   await journal.close()
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })
+
+test('where all blocks at the end are zeros, a single one is lost; more may be a length that came first', () => {
+  const begins = line('entry.created', LONG)
+  for (const [bytes, fault] of [
+    [BLOCK_BYTES, 'a block of the file is lost'], [BLOCK_BYTES + 512, undefined], [2 * BLOCK_BYTES, undefined]
+  ] as const) {
+    const tail = begins.padEnd(begins.length + bytes, '\0')
+    assert.equal(tornFault(tail, 10 * BLOCK_BYTES - begins.length, 4), fault, `${bytes}`)
+  }
+})

@@ -160,6 +160,26 @@ test('while a service runs, a restore is refused with a line that names its proc
     /there is no folder/)
 })
 
+test('a backup beside which a service begins names no head for a restore', async t => {
+  const { folder, program } = await withReader(t)
+  await program.stop()
+  const holds = freshFolder(t)
+  hold(holds, 'read', join(folder, JOURNAL))
+  const copy = join(freshFolder(t), 'copy.jsonl')
+  const child = spawn(process.execPath, ['--import', HELD, ADMIN, 'journal', 'backup', copy],
+    { env: { DATA_DIR: folder, HOLD: holds } })
+  t.after(() => { child.kill('SIGKILL') })
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', text => { said += text })
+  const ended = once(child, 'close')
+  await until('the backup to read', () => isReached(holds))
+  await startProgram(t, { flags: { data: folder } })
+  letGo(holds)
+  assert.deepEqual(await ended, [0, null])
+  assert.match(said, /^a service has the journal: passwords may be read after this head/m)
+  assert.doesNotMatch(said, /--head [0-9a-f]{64}/)
+})
+
 test('with the head of its service\'s stop a restore leaves no gap; with another one it changes nothing', async t => {
   const { folder, program, token } = await withReader(t)
   const path = join(folder, JOURNAL)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
@@ -112,18 +112,20 @@ for (const isServed of [false, true]) test(
 })
 
 /** As a program that is given its first code by a program. */
-async function givenFactor(folder: string): Promise<{ readonly out: string, readonly error: string }> {
+async function givenFactor(folder: string): Promise<
+  { readonly out: string, readonly error: string, readonly held: boolean }> {
   const child = spawn(process.execPath, [ADMIN, 'user', 'second-factor', 'a@x'], { env: { DATA_DIR: folder } })
-  let [out, error] = ['', '']
+  let [out, error, held] = ['', '', false]
   child.stdout.setEncoding('utf8').on('data', text => { out += text })
   child.stderr.setEncoding('utf8').on('data', text => {
     const secret = /^address .*secret=(\w+)/m.exec(error += text)?.[1]
     if (secret === undefined || !child.stdin.writable) return
+    held ||= readdirSync(folder).some(name => name.startsWith('held-'))
     const otp = otpIn(secret)!
     child.stdin.end(`${codeAt(otp, stepAt(otp, Date.now()))}\n`)
   })
   assert.deepEqual(await once(child, 'close'), [0, null], error)
-  return { out, error }
+  return { out, error, held }
 }
 
 test('a second factor in the place of another is called so, before its code is asked for and behind it', async t => {
@@ -134,6 +136,7 @@ test('a second factor in the place of another is called so, before its code is a
   assert.doesNotMatch(first.error, /replaces/)
   assert.match(second.error, /^a@x has a second factor already: the new one replaces it$/m)
   assert.match(second.out, /^a@x: second factor replaced; /)
+  assert.deepEqual([first.held, second.held], [false, false], 'a service may start while a code is waited for')
   assert.equal(await done(folder, 'user second-factor a@x --remove'), 'a@x: second factor removed\n')
 })
 

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { knowersOf, unrecordedBeforeMs } from '../../src/knowledge/exposure.ts'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import {
-  copyFileSync, existsSync, linkSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync
-} from 'node:fs'
+import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/journal/files.ts'
@@ -341,20 +339,6 @@ test('a device that gives back another whole journal than it was given ends it, 
     assert.ok(journalBytes(folder).equals(before), what)
     await store.close()
   }
-})
-
-test('a key file that is lost while a journal is written again ends that, and the journal stays', async t => {
-  const folder = (await copies(t))()
-  const store = await open(folder)
-  const [before, keyFile] = [journalBytes(folder), join(folder, NAMES[1]!)]
-  const lose = (): void => { if (existsSync(keyFile)) renameSync(keyFile, `${keyFile}.away`) }
-  const acts = [() => compact(store, true, lose), () => compact(store, false, lose), () => reencrypt(store, lose)]
-  for (const act of acts) {
-    await assert.rejects(act(), /no longer holds key/)
-    assert.ok(journalBytes(folder).equals(before))
-    renameSync(`${keyFile}.away`, keyFile)
-  }
-  await store.close()
 })
 
 test('a compacted journal shows no state of a large entry that it never had', async t => {

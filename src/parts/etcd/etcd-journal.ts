@@ -103,10 +103,10 @@ function statusOf(follower: Follower): ReturnType<DurableJournal['status']> {
 
 /**
  * Only `STALE_READS` lets a request go on without an answer of etcd, and none whose token is
- * unknown here.
+ * unknown here. Exported for tests.
  */
-function catchUpOf(
-  follower: Follower,
+export function catchUpOf(
+  follower: Pick<Follower, 'outage' | 'ask'>,
   staleReads: boolean
 ): NonNullable<DurableJournal['catchUp']> {
   return async mustBeNewest => {

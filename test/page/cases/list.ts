@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
-  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, holdAnswers, inBrowser, loadAgain, openService, rowOf,
-  settled, systems, textOf, told, valueOf
+  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, holdAnswers, inBrowser, loadAgain, openService, remove,
+  rowOf, settled, systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -141,6 +141,23 @@ inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {
   await browser.until("return document.querySelectorAll('#rows .row').length > 1")
   await browser.run('return new Promise(done => setTimeout(done, 50))')
   assert.deepEqual(await systems(browser), ['Dos', 'Tres', 'Uno'])
+})
+
+inBrowser('a list that comes while an entry is being deleted does not bring it back', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await browser.run(`const real = window.fetch
+    window.fetch = async (...asked) => {
+      if (String(asked[0]).includes('deletePassword')) await new Promise(done => { window.release = done })
+      return real(...asked)
+    }`)
+  await remove(browser, 'Correo')
+  await browser.until('return window.release !== undefined')
+  await storeEntry(service.store, { sistema: 'Of Eva', usuario: 'eva', password: 'p' }, null)
+  await loadAgain(browser)
+  await browser.run('release()')
+  await told(browser, 'Eliminada: Correo')
+  const names = await systems(browser)
+  assert.ok(names.includes('Of Eva') && !names.includes('Correo'), String(names))
 })
 
 inBrowser('search takes words of system and user in any case or accent; Enter opens the first', EVERYWHERE, async t => {

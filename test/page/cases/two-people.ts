@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/entries/entry-commands.ts'
 import {
-  CHROMIUM, createEntry, edit, EVERYWHERE, focus, inBrowser, isEditing, loadAgain, logIn, openProtected, openService,
-  remove, rowOf, systems, textOf, told, until,
+  CHROMIUM, createEntry, edit, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, remove,
+  rowOf, systems, textOf, told, until,
   valueOf
 } from '../../support/page.ts'
 import { joined } from '../../support/patterns.ts'
@@ -65,24 +65,6 @@ inBrowser('what is made, changed, deleted while the list comes stays, as does wh
   const names = await systems(browser)
   assert.ok(names.includes('Zeta') && names.includes('Of Eva') && !names.includes('Impresora'), String(names))
   assert.equal((await textOf(browser, `${await rowOf(browser, 'Correo')} .user`)).trim(), 'mine')
-})
-
-inBrowser('a list that comes while an entry is being deleted does not bring it back', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  await browser.run(`const real = window.fetch
-    window.fetch = async (...asked) => {
-      if (String(asked[0]).includes('deletePassword')) await new Promise(done => { window.release = done })
-      const answer = await real(...asked)
-      if (String(asked[0]).includes('listEntries')) window.hasList = true
-      return answer
-    }`)
-  await remove(browser, 'Correo')
-  await browser.until('return window.release !== undefined')
-  await loadAgain(browser)
-  await browser.until('return window.hasList === true')
-  await browser.run('release()')
-  await told(browser, 'Eliminada: Correo')
-  assert.ok(!(await systems(browser)).includes('Correo'))
 })
 
 inBrowser('behind a compressing proxy, which makes every tag weak, what is changed is saved', CHROMIUM, async t => {
