@@ -53,7 +53,7 @@ for (const [what, ask, code] of [
   ['are read', () => Promise.resolve('3'), 'journal-refused'],
   ['cannot be read', () => Promise.reject(new Failure('journal-unreachable', 'words')), 'journal-unreachable']
 ] as const) {
-  test(`a refusal may answer a repetition: it is final if the newest records, without the change, ${what}`, async () => {
+  test(`a refusal may answer a repetition: it is final if the newest records, which lack it, ${what}`, async () => {
     const replica = new Replica(() => {}, { find: () => undefined } as never, '/pes')
     const refuse = (): Promise<never> => Promise.reject(new Failure('journal-refused', 'as the test asked'))
     const log = { marker: markerOf('0123abcd begun', '2'), append: refuse }

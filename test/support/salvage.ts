@@ -39,6 +39,7 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 export async function makeSource(random: Random, folder: string, kind: Kind, changes: number): Promise<Source> {
   const hasher = new PasswordHasher({ ln: 4, r: 1, p: 1 })
   const store = await fileStore(folder, { hasher, wallMs: () => ++clockMs })
+  await createEntry(store, { password: 'p', sistema: 's', usuario: 'u' }, null) // an empty journal is not compacted
   const parts = kind === 'mixed' ? ['compact', 'rotate', 're-encrypt', 'compact', 'rotate'] : [kind]
   for (const part of parts) {
     for (let n = 0; n < changes / parts.length; n++) await change(random, store)
