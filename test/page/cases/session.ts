@@ -118,6 +118,11 @@ inBrowser('who is vouched for by the host is in at once, after a logout by a but
   await browser.until("return /^La empresa no ha dicho/.test(document.getElementById('proxy-alert').innerText)")
   assert.equal(state.asked, 3)
   assert.deepEqual(await notesOf(browser), ['La empresa no ha dicho quién eres, o no tienes cuenta aquí.'])
+  // A line that fails says nothing of the company.
+  await browser.run("window.real = window.fetch; window.fetch = () => Promise.reject(new TypeError('lost'))")
+  await browser.press(KEYS.enter)
+  await browser.until("return /^El servicio no responde/.test(document.getElementById('proxy-alert').innerText)")
+  await browser.run('window.fetch = window.real')
   await until(async () => (await service.accounts.tokens()).length === 0)
   await logIn(browser)
   assert.equal((await service.accounts.tokens()).length, 1, 'a password is enough, too')
