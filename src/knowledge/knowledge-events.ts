@@ -146,11 +146,11 @@ export const KNOWLEDGE_EVENTS: Slice<KnowledgeEvents> = {
     },
     'knowers.kept': {
       fields: ['knowers'],
-      rows: ['knowers', ['knower', 'ids', 'equal']],
+      rows: ['knowers', ['knower', 'ids', 'equal', 'time']],
       reduce: (tables, { knowers }) => {
-        for (const { knower, ids = [], equal = [] } of knowers) {
+        for (const { knower, ids = [], equal = [], time } of knowers) {
           whole(tables).tell(knower, ids)
-          whole(tables).tellEqual(knower, equal)
+          whole(tables).tellEqual(knower, equal, time === undefined ? undefined : Date.parse(time))
         }
       }
     },

@@ -50,11 +50,15 @@ export interface KeptRecording {
   readonly recording?: Recording
   readonly unrecordedBefore?: string | undefined
 }
-/** `equal`: one entry for each password that is known otherwise. */
+/**
+ * `equal`: one entry for each password that is known otherwise; with `time` (ISO 8601), of the
+ * passwords of which an import told others then (`toldMs`).
+ */
 export interface KeptKnower {
   readonly knower: Knower
   readonly ids?: Ids
   readonly equal?: Ids
+  readonly time?: string | undefined
 }
 
 export class Knowledge implements KnowledgeTable {
@@ -118,10 +122,14 @@ export class Knowledge implements KnowledgeTable {
     return this.#toldMs.get(this.numbers.of(id)) ?? 0
   }
 
-  /** As `tell`, but not from these entries. */
-  tellEqual(knower: Knower, ids: Ids): void {
+  /** As `tell`, but not from these entries. `ms`: see `tellOthers`. */
+  tellEqual(knower: Knower, ids: Ids, ms?: number): void {
     const known = this.#of(knower)
-    eachId(ids, id => this.#tellNumber(known, this.numbers.of(id)))
+    eachId(ids, id => {
+      const number = this.numbers.of(id)
+      this.#tellNumber(known, number)
+      if (ms !== undefined) this.#toldMs.set(number, ms)
+    })
   }
 
   tellFormer(knower: Knower, password: string): void {
@@ -191,7 +199,11 @@ export class Knowledge implements KnowledgeTable {
   }
 
   /** `OTHERS` too. By ids, since numbers end with a compaction. */
-  *kept(): Generator<readonly [knower: Knower, ids: number[], equal: number[]], void, void> {
+  *kept(): Generator<
+    readonly [knower: Knower, ids: number[], equal: number[], ms?: number],
+    void,
+    void
+  > {
     for (const [knower, { numbers, entries }] of this.#known) {
       const [ids, equal]: [number[], number[]] = [[], []]
       const covered = new IdSet()
@@ -208,6 +220,23 @@ export class Knowledge implements KnowledgeTable {
       }
       if (ids.length + equal.length > 0) yield [knower, ids, equal]
     }
+    for (const [ms, equal] of this.#imported()) yield [OTHERS, [], equal, ms]
+  }
+
+  /** By `toldMs`, one entry for each password. */
+  #imported(): ReadonlyMap<number, number[]> {
+    const byTime = new Map<number, number[]>()
+    const left = new Map(this.#toldMs)
+    for (let id = 1; id <= this.#lastId && left.size > 0; id++) {
+      const number = this.numbers.of(id)
+      const ms = left.get(number)
+      if (ms === undefined) continue
+      left.delete(number)
+      const ids = byTime.get(ms)
+      if (ids === undefined) byTime.set(ms, [id])
+      else ids.push(id)
+    }
+    return byTime
   }
 
   #of(knower: Knower): KnownPasswords {

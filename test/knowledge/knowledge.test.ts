@@ -156,9 +156,9 @@ function check(knowledge: Knowledge, oracle: Oracle, former: readonly string[] =
 function compacted(from: Knowledge, oracle: Oracle): Knowledge {
   const made = new Knowledge({ now: 0 })
   for (const entry of oracle.entries.values()) made.put(entry, undefined, undefined)
-  for (const [knower, ids, equal] of from.kept()) {
+  for (const [knower, ids, equal, ms] of from.kept()) {
     for (const list of idLists(ids)) made.tell(knower, JSON.parse(JSON.stringify(list)) as Ids)
-    for (const list of idLists(equal)) made.tellEqual(knower, JSON.parse(JSON.stringify(list)) as Ids)
+    for (const list of idLists(equal)) made.tellEqual(knower, JSON.parse(JSON.stringify(list)) as Ids, ms)
   }
   made.restoreRecording(from.keptRecording())
   assert.deepEqual([...made.kept()], [...from.kept()])

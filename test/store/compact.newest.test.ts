@@ -61,6 +61,16 @@ async function filled(store: FullStore): Promise<void> {
   wallMs += 120_000
 }
 
+test('a compaction keeps when an import brought a password that an entry had', async t => {
+  const store = await open(freshFolder(t))
+  await createEntry(store, { ...fields, password: 'the same' }, null)
+  await importEntries(store, ['the same', 'another'].map(password => ({ ...fields, password, status: 1 })))
+  const said = (): unknown => [shown(store), [1, 2, 3].map(id => unrecordedBeforeMs(store.state, id, false))]
+  const before = said()
+  await compact(store)
+  assert.deepEqual(said(), before)
+})
+
 test('a compacted journal shows what was shown, in a few records, and nothing of what was before', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)

@@ -147,9 +147,10 @@ function* knowingRemoved(
 function* keptKnowledge(state: State): Generator<Event, void, void> {
   const { knowledge } = state
   const kept: KeptKnower[] = []
-  for (const [knower, ids, equal] of knowledge.kept()) {
+  for (const [knower, ids, equal, ms] of knowledge.kept()) {
+    const time = ms === undefined ? undefined : new Date(ms).toISOString()
     for (const list of idLists(ids)) kept.push({ knower, ids: list })
-    for (const list of idLists(equal)) kept.push({ knower, equal: list })
+    for (const list of idLists(equal)) kept.push({ knower, equal: list, time })
   }
   const removed = knowingRemoved(state, new Set(kept.map(({ knower }) => knower)))
   for (const [, users] of pieces(removed)) yield event('knowledge.addresses', null, { users })
