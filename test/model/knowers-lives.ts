@@ -3,7 +3,7 @@
  * password is named by `audit`, or it says that reads were not recorded; nobody else is named.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openService, type Service } from '../../src/embedding/embedded-service.ts'
@@ -175,7 +175,11 @@ const rewrite: Step = life => life.isOnEtcd ? Promise.resolve() : life.between((
 
 async function compact(life: Life): Promise<void> {
   if (life.isOnEtcd) return
-  await life.between(() => life.done(life.random.pick(['journal compact', 'journal compact --drop-history --yes'])))
+  await life.between(async () => {
+    // After a restore or a salvage, an archive of an earlier compaction may have the name.
+    for (const name of readdirSync(life.folder)) if (name.startsWith('archive-')) rmSync(join(life.folder, name))
+    await life.done(life.random.pick(['journal compact', 'journal compact --drop-history --yes']))
+  })
   life.oracle.forget((await life.presentNow()).values())
 }
 
