@@ -241,6 +241,29 @@ for (const by of ['command', 'stop']) test(`a rescue by the ${by} says what coun
   assert.match(`${said}${stderr.replaceAll('warning: ', '')}`, COUNTS_AS_NEW)
 })
 
+test('with --json, a rescue, restore, salvage and compaction say it in fields of their own', async t => {
+  const { folder, program, token } = await withReader(t)
+  const copy = join(freshFolder(t), 'rescued.jsonl')
+  const asked = async (words: string): Promise<unknown> => {
+    const { forgetsFormer, readsUnknownAfter, asOf } = JSON.parse(await done(folder, `journal ${words} --json`))
+    return [words.split(' ')[0], forgetsFormer, readsUnknownAfter && readsUnknownAfter === asOf]
+  }
+  const changed = async (): Promise<unknown> =>
+    [await asked(`restore ${copy}`), await asked(`salvage ${copy} --to ${copy}.salvaged`), await asked('compact')]
+  await read(program, token)
+  renameSync(join(folder, JOURNAL), join(freshFolder(t), 'aside'))
+  assert.deepEqual(await asked(`rescue ${copy}`), ['rescue', true, undefined])
+  await program.stop()
+  assert.deepEqual(await changed(),
+    [['restore', true, true], ['salvage', true, undefined], ['compact', true, undefined]])
+  for (const name of readdirSync(folder)) rmSync(join(folder, name))
+  await done(folder, 'init')
+  for (const file of [copy, `${copy}.salvaged`]) rmSync(file)
+  renameSync(join(folder, JOURNAL), copy)
+  assert.deepEqual(await changed(),
+    [['restore', false, undefined], ['salvage', false, undefined], ['compact', false, undefined]])
+})
+
 const COUNTS_AS_NEW =
   /^a password that this journal has no more counts as new if it is entered again, and nobody who knew it is named:/m
 

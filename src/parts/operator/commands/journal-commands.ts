@@ -265,7 +265,11 @@ async function restore({
     .map(({ email }) => email)
   const asOf = state.recorded
   const nextId = Math.max(state.entries.size + 1, asked.nextId)
-  const result = { path, keyFile, records, head, tornBytes, asOf, users, tokensEnded, nextId }
+  const result = {
+    ...{ path, keyFile, records, head, tornBytes, asOf, users, tokensEnded, nextId },
+    ...(hasGap && { readsUnknownAfter: asOf }),
+    forgetsFormer: hasGap
+  }
   const isComplete = flags['next-id'] !== undefined || asked.noted !== undefined
   const when = (condition: boolean, ...lines: readonly string[]): readonly string[] =>
     condition ? lines : []

@@ -58,13 +58,22 @@ export async function rescue({
   if (keyPath !== undefined)
     await makeFile(store.ending, keyPath, made => made.write(keyText(secrets!)), store.files)
   await store.ask('confirmRescue', { head: before.head })
-  terminal.show({ path, records, head, entries, keyFile: keyPath ?? running.keyFile }, [
+  const forgetsFormer = names && !canHeal(running, keyPath)
+  const result = {
+    path,
+    records,
+    head,
+    entries,
+    keyFile: keyPath ?? running.keyFile,
+    forgetsFormer
+  }
+  terminal.show(result, [
     `${path}: ${records} records, ${entries} entries, head ${head}`,
     ...(keyPath === undefined
       ? []
       : [`${keyPath}: the keys, which open it; keep them in another place`]),
     ...nextSteps(running, path, head, keyPath),
-    ...(names && !canHeal(running, keyPath) ? [ENTERED_AGAIN] : [])
+    ...(forgetsFormer ? [ENTERED_AGAIN] : [])
   ])
 }
 

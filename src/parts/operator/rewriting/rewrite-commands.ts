@@ -101,7 +101,7 @@ async function runCompaction(context: Context): Promise<void> {
     return compact(journal, state, !drops)
   })
   const { records, bytes, head, before, unneeded, archive } = compacted
-  terminal.show(compacted, [
+  terminal.show({ ...compacted, forgetsFormer: names }, [
     `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
     `now     ${records} records, ${bytes} bytes, head ${head}`,
     `archive ${archive ?? 'not kept'}`,

@@ -230,9 +230,9 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
 }
 
 function report(context: Context, source: string, target: string, salvaged: Salvaged): number {
-  const { losses, unplaced, missingKeys, hasRecorded } = salvaged.found
+  const { losses, unplaced, missingKeys } = salvaged.found
   const result = resultOf(source, target, salvaged, context.flags['head'] !== undefined)
-  const again = hasRecorded ? [ENTERED_AGAIN] : []
+  const again = result.forgetsFormer ? [ENTERED_AGAIN] : []
   context.terminal.show(result, [...linesOf(result), ...again])
   const isLost = losses.length > 0 || unplaced.length > 0 || missingKeys.length > 0
   return isLost ? EXIT.lost : EXIT.done
@@ -248,6 +248,7 @@ function resultOf(source: string, target: string, salvaged: Salvaged, wasNoted: 
     isEndKnown: losses.every(({ to }) => to !== null),
     ...{ unreadableBytes, missingKeys, entries, gone, users, lockedUsers, tokens, tokensLeftOut },
     ...{ until, nextId, mayLackIds, unplaced: found.unplaced.length },
+    forgetsFormer: found.hasRecorded,
     ...(aside !== undefined && { unplacedFile: aside }),
     ...(wasNoted && { noted: hasNotedHead })
   }
