@@ -254,7 +254,8 @@ export class FileJournal implements DurableJournal {
   }
 
   location(): JournalLocation {
-    return { path: this.path, keyFile: this.keyFile, bytes: this.end.goodBytes, isNew: this.#isNew }
+    const { path, keyFile, areKeysGiven } = this
+    return { path, keyFile, areKeysGiven, bytes: this.end.goodBytes, isNew: this.#isNew }
   }
 
   status(): Status {

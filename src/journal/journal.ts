@@ -53,6 +53,8 @@ export interface Status {
 export interface JournalLocation {
   readonly path: string
   readonly keyFile: string
+  /** By a host: `keyFile` is not what it uses. */
+  readonly areKeysGiven?: boolean
   /** 0 without a file. */
   readonly bytes: number
   /** Undefined for a file. */

@@ -1,6 +1,6 @@
 /** The key as a value of the host, and not in a file. */
 import assert from 'node:assert/strict'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -42,6 +42,23 @@ test('a key rotation of the operator is refused beside a host that gives its key
   assert.deepEqual([code, /the program that embeds the service gives its keys/.test(error)], [1, true], error)
   assert.equal((await admin(dataDir, 'entry list --json')).code, 0)
   assert.equal(existsSync(join(dataDir, 'journal.key')), false)
+})
+
+test('beside a host that gives its key, commands that read the file take the key file that they are given', async t => {
+  const dataDir = freshFolder(t)
+  const key = randomBytes(32)
+  const service = await openService({ dataDir, page: false, key, auth: 'bearer' })
+  atEnd(t, () => service.close())
+  await service.createPassword(ENTRY)
+  const folder = freshFolder(t)
+  const keyFile = join(folder, 'k')
+  writeFileSync(keyFile, `${key.toString('hex')}\n`, { mode: 0o600 })
+  for (const command of [`journal backup ${join(folder, 'b')}`, 'journal verify', 'journal show', 'key list',
+    'audit', 'entry history 1']) {
+    const { code, error } = await admin(dataDir, `${command} --key-file ${keyFile}`)
+    assert.equal(code, 0, `${command}: ${error}`)
+    assert.equal((await admin(dataDir, command.replace('/b', '/c'))).code, 3, `${command} without the key file`)
+  }
 })
 
 test('messages call settings by their options, and name init where a key of the host has no journal', async t => {

@@ -131,7 +131,10 @@ export class StoreAccess implements Reached {
       this.settings.journal !== 'file' ||
       this.#opened !== undefined ||
       (await liveSocket(this.files, this.#folder)) !== undefined
-    if (isReached) return this.ask('status', {})
+    if (isReached) {
+      const status = await this.ask('status', {})
+      return status.areKeysGiven === true ? { ...status, keyFile: this.#keyFile } : status
+    }
     this.#assertJournal()
     const path = join(this.#folder, JOURNAL_FILE)
     const file = disk.stat(path)!
