@@ -55,10 +55,14 @@ test('beside a host that gives its key, commands that read the file take the key
   writeFileSync(keyFile, `${key.toString('hex')}\n`, { mode: 0o600 })
   for (const command of [`journal backup ${join(folder, 'b')}`, 'journal verify', 'journal show', 'key list',
     'audit', 'entry history 1']) {
+    assert.equal((await admin(dataDir, command)).code, 3, `${command} without the key file`)
     const { code, error } = await admin(dataDir, `${command} --key-file ${keyFile}`)
     assert.equal(code, 0, `${command}: ${error}`)
-    assert.equal((await admin(dataDir, command.replace('/b', '/c'))).code, 3, `${command} without the key file`)
   }
+  rmSync(join(dataDir, 'journal.jsonl'))
+  await assert.rejects(service.createPassword(ENTRY), { code: 'journal-failed' })
+  const { code, error } = await admin(dataDir, `journal rescue ${join(folder, 'r')} --key-file ${keyFile}`)
+  assert.equal(code, 0, error)
 })
 
 test('messages call settings by their options, and name init where a key of the host has no journal', async t => {

@@ -116,14 +116,19 @@ export class StoreAccess implements Reached {
 
   async look(): Promise<FolderStatus | undefined> {
     try {
-      if (this.#opened !== undefined) return await this.#run('status', {})
+      if (this.#opened !== undefined) return this.#withKeyFile(await this.#run('status', {}))
       const found = await liveSocket(this.files, this.#folder)
       const answer = found === undefined ? undefined : await requestLocal(found, 'status', {})
-      return answer?.status === 200 ? (answer.body as FolderStatus) : undefined
+      return answer?.status === 200 ? this.#withKeyFile(answer.body as FolderStatus) : undefined
     } catch (error) {
       if (error instanceof OperatorError) throw error
       return undefined
     }
+  }
+
+  /** A host that gives its keys has no key file: then the command's own holds. */
+  #withKeyFile(status: FolderStatus): FolderStatus {
+    return status.areKeysGiven === true ? { ...status, keyFile: this.#keyFile } : status
   }
 
   async status(): Promise<JournalStatus> {
@@ -131,10 +136,7 @@ export class StoreAccess implements Reached {
       this.settings.journal !== 'file' ||
       this.#opened !== undefined ||
       (await liveSocket(this.files, this.#folder)) !== undefined
-    if (isReached) {
-      const status = await this.ask('status', {})
-      return status.areKeysGiven === true ? { ...status, keyFile: this.#keyFile } : status
-    }
+    if (isReached) return this.#withKeyFile(await this.ask('status', {}))
     this.#assertJournal()
     const path = join(this.#folder, JOURNAL_FILE)
     const file = disk.stat(path)!
