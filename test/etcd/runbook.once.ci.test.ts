@@ -240,9 +240,10 @@ test('a command that a signal ends, or that etcd does not answer, says what it l
     const args = ['dist/admin.js', 'journal', ...words.split(' '), '--data', folder, '--etcd-endpoints', proxy.url]
     const child = spawn(process.execPath, args)
     const said = text(child.stderr)
-    await reached
+    const exited = once(child, 'exit')
+    await Promise.race([reached, exited.then(async () => assert.fail(`it asked for no change: ${await said}`))])
     child.kill('SIGINT')
-    assert.deepEqual(await once(child, 'exit'), [130, null])
+    assert.deepEqual(await exited, [130, null])
     assert.match(await said, /ended by SIGINT: /)
     assert.ok((await said).includes(state), await said)
     proxy.before = body => { if (isChange(body)) proxy.isCut = true }

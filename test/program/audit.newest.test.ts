@@ -112,7 +112,7 @@ test('what was not recorded is said, with exit code 1: without tokens, and befor
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET')
   const open = await audited(folder)
   assert.deepEqual([open.code, open.report.unrecordedBefore], [1, { now: [1] }])
-  assert.match(open.error, /^warning: reads are not recorded \(AUTH=none\): others may know 1 password, of ids 1\n$/)
+  assert.match(open.error, /^warning: reads until now were not recorded: others may know 1 password, of ids 1\n$/)
   const { ask } = await served(t, folder)
   const { code, report, error } = await audited(folder, 's')
   const [[when, ids] = []] = Object.entries(report.unrecordedBefore)

@@ -44,15 +44,20 @@ async function settled(look: () => object, wanted: object, what: string): Promis
 
 let openServices = 0
 
-/** Takes note of a service that opens; gives what asserts, once it is closed, that neither timer nor file is left. */
-export function opened(folder: string): () => Promise<void> {
+/**
+ * Takes note of a service that is about to open; gives what asserts, once it is closed, that neither timer nor file is
+ * left.
+ */
+export function opening(folder: string): () => Promise<void> {
   openServices++
   return async () => {
-    if (--openServices > 0) return // the timers of others cannot be told from its own
+    openServices--
     const files = (): string[] => existsSync(folder) ? readdirSync(folder).filter(isLeftFile) : []
     // The look at unsent answers is the process's own, and ends by itself.
     const left = (): string[] => timersOf(new Set()).filter(line => !line.includes('/http/sending.'))
-    await settled(() => ({ timers: left(), files: files() }), { timers: [], files: [] }, 'a service closed')
+    const none = { timers: [], files: [] }
+    // The timers of others, which may open meanwhile, cannot be told from its own.
+    await settled(() => openServices > 0 ? none : { timers: left(), files: files() }, none, 'a service closed')
   }
 }
 

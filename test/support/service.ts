@@ -3,7 +3,7 @@ import { composeService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
 import { checkState } from './check.ts'
 import './hashes.ts'
-import { opened } from './leaks.ts'
+import { opening } from './leaks.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -69,8 +69,9 @@ export async function startService(t: Scope, flags: Record<string, string> = {})
   const access = { write: (line: string) => { if (!line.includes('"service":')) accessLines.push(line) },
     pendingBytes: () => 0 }
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
-  const service = await composeService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
-  const closed = opened(folder)
+  const settings = readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {})
+  const closed = opening(folder)
+  const service = await composeService(settings, log).catch(async error => { await closed(); throw error })
   atEnd(t, async () => {
     checkState(service.store.state)
     await service.close()
