@@ -58,6 +58,18 @@ inBrowser('the history says who changed what, when, from what to what; secrets a
   await browser.until("return document.querySelector('#history .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
 })
 
+inBrowser('"Deleted" that is opened while a deletion is under way waits for it', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.run(`const real = window.fetch
+    window.fetch = async (url, init) => {
+      if (String(url).includes('deletePassword')) await new Promise(resolve => setTimeout(resolve, 700))
+      return real(url, init)
+    }`)
+  await remove(browser, 'Correo')
+  await browser.click('header .to-deleted')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 1")
+})
+
 inBrowser('deleted entries say when and who, are opened one by one, and restored together', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   for (const id of [1, 2, 3]) await deleteEntry(service.store, id, null)

@@ -9,7 +9,7 @@ import {
   type Stored
 } from './answers.ts'
 import { copySecret, copyText } from './secrets.ts'
-import { forgetRemovals, reload, removeEntry, restoreAll, save } from './changes.ts'
+import { forgetRemovals, reload, removalsOver, removeEntry, restoreAll, save } from './changes.ts'
 import { announce, confirm, isModal, sayWhy, tell } from './dialogs.ts'
 import { openEditor, type Draft, type Edited } from './editor.ts'
 import { isAlike } from './entries.ts'
@@ -63,6 +63,7 @@ function loaded(isAsked: boolean): void {
 async function loadDeleted(): Promise<void> {
   const own = (lastLoad = {})
   const all: Listed[] = []
+  await removalsOver() // the list may be asked for before a deletion is answered
   for (;;) {
     const answer = await api.deleted(all.at(-1)?.id)
     if (own !== lastLoad || screenNow().name !== 'deleted') return

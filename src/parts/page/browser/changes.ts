@@ -296,6 +296,12 @@ function isStored(sent: Sent, { isActive, fields }: Stored): boolean {
 
 let undoable: readonly Listed[] = []
 let untell = (): void => {}
+let removing: Promise<unknown> = Promise.resolve()
+
+/** Resolves once the deletions so far are over. */
+export function removalsOver(): Promise<unknown> {
+  return removing
+}
 
 /** Asks first if the account cannot restore; false: nothing was deleted. */
 export async function removeEntry(entry: Listed): Promise<boolean> {
@@ -304,7 +310,7 @@ export async function removeEntry(entry: Listed): Promise<boolean> {
   if (isFinal && !(await confirm(say('removeOf', { name }), say('removeFinal'), 'remove')))
     return false
   entries.drop(entry.id)
-  void carryOut(entry, name, isFinal)
+  removing = Promise.all([removing, carryOut(entry, name, isFinal)])
   return true
 }
 
