@@ -1,7 +1,6 @@
 /** A restore, and what else may happen to the folder meanwhile; services and kills beside it are the model's. */
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import {
   constants, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,
   truncateSync, writeFileSync
@@ -9,9 +8,9 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { ADMIN, admin, done, initialized, refused } from '../support/admin.ts'
+import { admin, adminProcess, done, initialized, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
-import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
+import { hold, isReached, letGo } from '../support/slow-disk.ts'
 import { runProgram, startProgram, until, type Program } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/stores.ts'
@@ -41,16 +40,12 @@ test('a restore replaces no journal that was written while it read, nor one that
     if (begin === 'missing') renameSync(join(folder, JOURNAL), join(freshFolder(t), JOURNAL))
     else writeFileSync(join(folder, JOURNAL), '')
     hold(holds, 'read', copy)
-    const env = { DATA_DIR: folder, HOLD: holds }
-    const child = spawn(process.execPath, ['--import', HELD, ADMIN, 'journal', 'restore', copy], { env })
-    t.after(() => { child.kill('SIGKILL') })
-    let error = ''
-    child.stderr.setEncoding('utf8').on('data', text => { error += text })
-    const ended = once(child, 'close')
+    const ended = adminProcess(folder, `journal restore ${copy}`, '', holds)
     await until('the restore to read', () => isReached(holds))
     writeFileSync(join(folder, JOURNAL), 'what another program wrote')
     letGo(holds)
-    assert.deepEqual(await ended, [1, null])
+    const { code, error } = await ended
+    assert.equal(code, 1)
     assert.match(error, joined(/^error: .*journal\.jsonl /,
       /(was changed by another program, and was left as it is|exists already)\n$/))
     assert.deepEqual(readdirSync(folder).sort(), [JOURNAL, 'journal.key'])
@@ -166,16 +161,12 @@ test('a backup beside which a service begins names no head for a restore', async
   const holds = freshFolder(t)
   hold(holds, 'read', join(folder, JOURNAL))
   const copy = join(freshFolder(t), 'copy.jsonl')
-  const child = spawn(process.execPath, ['--import', HELD, ADMIN, 'journal', 'backup', copy],
-    { env: { DATA_DIR: folder, HOLD: holds } })
-  t.after(() => { child.kill('SIGKILL') })
-  let said = ''
-  child.stdout.setEncoding('utf8').on('data', text => { said += text })
-  const ended = once(child, 'close')
+  const ended = adminProcess(folder, `journal backup ${copy}`, '', holds)
   await until('the backup to read', () => isReached(holds))
   await startProgram(t, { flags: { data: folder } })
   letGo(holds)
-  assert.deepEqual(await ended, [0, null])
+  const { code, out: said } = await ended
+  assert.equal(code, 0)
   assert.match(said, /^a service has the journal: passwords may be read after this head/m)
   assert.doesNotMatch(said, /--head [0-9a-f]{64}/)
 })

@@ -1,14 +1,12 @@
 /** `user add --file`: a team at once, or nobody. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ADMIN, admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
-import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
+import { hold, isReached, letGo } from '../support/slow-disk.ts'
 
 const TEAM = 'email,name,groups,abilities\r\nana@example.org,Ana,*,*\r\n' +
   'bob@example.org,,"Web,Mail","password:read,password:update"\r\neva@example.org,Eva,,\r\n'
@@ -93,17 +91,12 @@ test('an address that is taken while the passwords are written adds nobody, and 
   const [team, passwords] = [join(holds, 'team.csv'), join(place, 'passwords.csv')]
   writeFileSync(team, TEAM)
   hold(holds, 'read', place) // the folder, before its new file
-  const child = spawn(process.execPath,
-    ['--import', HELD, ADMIN, 'user', 'add', '--file', team, '--passwords', passwords],
-    { env: { DATA_DIR: folder, HOLD: holds } })
-  t.after(() => { child.kill('SIGKILL') })
-  let error = ''
-  child.stderr.setEncoding('utf8').on('data', text => { error += text })
-  const ended = once(child, 'close')
+  const ended = adminProcess(folder, `user add --file ${team} --passwords ${passwords}`, '', holds)
   await until('the passwords to be written', () => isReached(holds))
   await done(folder, 'user add bob@example.org --no-password')
   letGo(holds)
-  assert.deepEqual(await ended, [1, null])
+  const { code, error } = await ended
+  assert.equal(code, 1)
   assert.match(error, /passwords\.csv has passwords of users who may not be there: see user list$/m)
   assert.match(error, /^error: these are users already, and nobody was added: bob@example\.org$/m)
   const users: any[] = JSON.parse(await done(folder, 'user list --json'))

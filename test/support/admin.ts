@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freshFolder } from './service.ts'
 import { PYTHON } from './programs.ts'
+import { HELD } from './slow-disk.ts'
 
 export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
 
@@ -56,9 +57,15 @@ export async function admin(folder: string, words: string, input = '', env: Node
   return { ...left, error: left.error.replace(IT_WAITS, '') }
 }
 
-/** The same in a process that starts and ends with the command, as its user has it. */
-export async function adminProcess(folder: string, words: string, input: string | Buffer = ''): Promise<Done> {
-  const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder }, ...LIMITS })
+/**
+ * The same in a process that starts and ends with the command, as its user has it. `holds`: the folder through which
+ * `hold` holds a call of its disk.
+ */
+export async function adminProcess(folder: string, words: string, input: string | Buffer = '',
+  holds?: string): Promise<Done> {
+  const [held, env] = holds === undefined ? [[], {}] : [['--import', HELD], { HOLD: holds }]
+  const child = spawn(process.execPath, [...held, ADMIN, ...words.split(' ')],
+    { env: { DATA_DIR: folder, ...env }, ...LIMITS })
   let out = ''
   let error = ''
   child.stdout.setEncoding('utf8').on('data', text => { out += text })
