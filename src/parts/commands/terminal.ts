@@ -368,7 +368,6 @@ function* table(
     yield `${line(names.map(name => cell((item as ListRow)[name], name)))}\n`
 }
 
-const CLUSTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const NARROW = /^[\x20-\u02ff]*$/
 /** East Asian letters and emoji (Unicode Standard Annex 11). */
 const LETTERS =
@@ -376,10 +375,18 @@ const LETTERS =
 const WIDE = new RegExp(`^(?:[${LETTERS}]|\\p{Emoji_Presentation}|.\ufe0f)`, 'u')
 const WITHOUT_WIDTH = /^\p{M}+$/u
 
+/** Made at the first text that needs it: that takes as long as a tenth of a program's start. */
+let segmenter: Intl.Segmenter | undefined
+
+function clustersOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+  return segmenter.segment(text)
+}
+
 function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length
   let width = 0
-  for (const { segment } of CLUSTERS.segment(text)) width += columnsOf(segment)
+  for (const { segment } of clustersOf(text)) width += columnsOf(segment)
   return width
 }
 
@@ -390,7 +397,7 @@ function columnsOf(cluster: string): number {
 
 function cut(text: string, width: number): string {
   let [shown, columns] = ['', 0]
-  for (const { segment } of CLUSTERS.segment(text)) {
+  for (const { segment } of clustersOf(text)) {
     columns += columnsOf(segment)
     if (columns > width) break
     shown += segment
