@@ -234,8 +234,8 @@ class Session {
 
   /** Until the line of this request is there, if lines are written. */
   async #logged(): Promise<void> {
-    for (let turns = 0; this.#isLogging && turns < 1000 && !this.#said.some(line => line.startsWith('access: {"client'));
-      turns++) await setImmediate()
+    const isThere = (): boolean => this.#said.some(line => line.startsWith('access: {"client'))
+    for (let turns = 0; this.#isLogging && turns < 1000 && !isThere(); turns++) await setImmediate()
   }
 
   #log(): any {
@@ -311,9 +311,10 @@ class Session {
     this.#known = lines
     try {
       const all = verify(bytes, existsSync(join(folder, 'journal.key')) ? keysOf(folder) : [])
+      const now = new Date().toISOString()
       const shown = all.slice(isOther ? 0 : known)
       return [...isOther ? ['journal: another one'] : [], ...shown.map(({ seq, time, type, by, data }) =>
-        [`journal: ${seq}`, ...time === new Date().toISOString() ? [] : [time], type, ...by === null ? [] : [`by ${by}`],
+        [`journal: ${seq}`, ...time === now ? [] : [time], type, ...by === null ? [] : [`by ${by}`],
           JSON.stringify(data)].join(' '))]
     } catch (error) {
       return [`journal: cannot be read: ${(error as Error).message.split('\n')[0]}`]
