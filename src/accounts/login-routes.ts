@@ -34,6 +34,9 @@ export const PASSWORD_CHANGED: Reply = messageReply(200, 'contraseña cambiada')
 export const WRONG_PASSWORD: Reply = invalidReply({
   password: ['The current password is not correct.']
 })
+export const SAME_PASSWORD: Reply = invalidReply({
+  newPassword: ['The newPassword field must be another password.']
+})
 export const SESSIONS_ENDED: Reply = messageReply(200, 'sesión terminada')
 export const UNKNOWN_SESSION: Reply = messageReply(404, 'sesión no encontrada')
 const SESSIONS = { ended: SESSIONS_ENDED, unknown: UNKNOWN_SESSION, newer: FORBIDDEN }
@@ -128,6 +131,8 @@ function ownRoutes(accounts: Accounts, isLimited: boolean): readonly Route[] {
       handle: async ({ body: { password, newPassword }, session }) => {
         const fault = passwordFault(newPassword, accounts.emailOf(session!), 'newPassword')
         if (fault !== undefined) return invalidReply({ newPassword: [fault] })
+        // Otherwise a first password would count as changed, and stay what its maker knows.
+        if (newPassword.normalize('NFC') === password.normalize('NFC')) return SAME_PASSWORD
         assertWithin(tries, session!.hash)
         return (await accounts.changePassword(session!, password, newPassword))
           ? PASSWORD_CHANGED

@@ -94,6 +94,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   } },
   sessions: {}, unknownSession: {}, ended: {},
   wrong: { options: { body: { password: 'wrong', newPassword: 'battery staple horse correct' } } },
+  same: { options: { body: { password: 'battery staple horse correct', newPassword: 'battery staple horse correct' } } },
   changed: {}
 }
 

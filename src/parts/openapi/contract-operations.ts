@@ -3,6 +3,7 @@ import { TEXTS } from '../../contract.ts'
 import { FORBIDDEN, invalidReply, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import {
   PASSWORD_CHANGED,
+  SAME_PASSWORD,
   SESSIONS_ENDED,
   UNKNOWN_SESSION,
   WRONG_PASSWORD
@@ -222,6 +223,7 @@ export const DESCRIPTIONS: { readonly [operation: string]: RouteDescription } = 
     answers: {
       forbidden: FORBIDDEN,
       wrong: WRONG_PASSWORD,
+      same: SAME_PASSWORD,
       missing: each('is required', 'password', 'newPassword'),
       malformed: each('must be a string', 'password', 'newPassword'),
       changed: PASSWORD_CHANGED

@@ -340,7 +340,7 @@ async function run(context: Context): Promise<number> {
   assertKept(store, target)
   const running = await store.look()
   if (running !== undefined && files.real(running.path) === files.real(source)) {
-    throw new OperatorError(`a service runs on this journal: ${IN_MEMORY}`)
+    throw new OperatorError(`a service runs on this journal; if it is damaged, ${IN_MEMORY}`)
   }
   const { keyFile, folder } = locationOf(store.settings)
   if (files.real(dirname(target)) === files.real(folder)) store.assertOwner()

@@ -149,6 +149,7 @@ const REFUSED: readonly (readonly [sentence: RegExp, text: TextName])[] = [
   [/not be greater than (?<count>\d+) characters\.$/, 'atMost'],
   [/halves of surrogate pairs|NUL/, 'notWritable'],
   [/current password is not correct/, 'badCurrent'],
+  [/be another password/, 'samePassword'],
   [/be the address|of the address/, 'notAddress'],
   [/common/, 'common'],
   [/keys/, 'keyRow'],
