@@ -1,36 +1,42 @@
 /**
- * The model for long: `npm run test:model -- [--seconds N] [--seed N] [--keep-going]`; one program again:
- * `npm run test:model -- '{"config":…,"steps":…}'`. PROGRAM names the root of another build.
+ * The model for long: `npm run test:model -- [--seconds N] [--seed N] [--store file|small|etcd] [--keep-going]`; one
+ * program again: `npm run test:model -- '{"config":…,"steps":…}'`. PROGRAM names the root of another build.
  */
 import { parseArgs } from 'node:util'
-import { kindOf, live, programOf, shortened, textOf, type Program } from './lives.ts'
+import { startCluster } from '../support/etcd.ts'
+import { within } from '../support/service.ts'
+import { failing, live, type Program } from './lives.ts'
+import type { Store } from './world.ts'
 
-const { values, positionals } = parseArgs({
+const { values, positionals: [text] } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '3600' },
-    seed: { type: 'string', default: String(Date.now() % 2 ** 31) }, shorten: { type: 'string', default: '120' },
-    'keep-going': { type: 'boolean' } }
+  options: { 'seconds': { type: 'string', default: '3600' },
+    'seed': { type: 'string', default: String(Date.now() % 2 ** 31) }, 'shorten': { type: 'string', default: '120' },
+    'store': { type: 'string', default: 'file' }, 'keep-going': { type: 'boolean' } }
 })
 const began = performance.now()
 const seconds = (): string => `${((performance.now() - began) / 1000).toFixed(0)} s`
-if (positionals[0] !== undefined) {
-  const defect = await live(JSON.parse(positionals[0]) as Program)
-  console.log(defect?.message ?? 'nothing is wrong')
-  process.exit(defect === undefined ? 0 : 1)
-}
-const found = new Set<string>()
-let lives = 0
-for (let seed = Number(values.seed); performance.now() - began < Number(values.seconds) * 1000; seed++) {
-  const program = programOf(seed)
-  const defect = await live(program).catch(error => { console.log(`seed ${seed}: ${error.stack}`); return undefined })
-  lives++
-  if (defect === undefined || found.has(kindOf(defect))) continue
-  found.add(kindOf(defect))
-  const at = seconds()
-  console.log(`seed ${seed}, after ${at} and ${lives} lives: ${defect.message}`)
-  const short = await shortened(program, kindOf(defect), performance.now() + 1000 * Number(values.shorten))
-  console.log(`  ${short.steps.length} steps, at ${seconds()}: ${textOf(short)}`)
-  process.exitCode = 1
-  if (values['keep-going'] !== true) break
-}
-console.log(`${lives} lives in ${seconds()}`)
+const given = text === undefined ? undefined : JSON.parse(text) as Program
+const store = given?.config.store ?? values.store as Store
+
+await within(async scope => {
+  const etcd = store === 'etcd' ? (await startCluster(scope)).members[0] : undefined
+  if (given !== undefined) {
+    const defect = await live(given, etcd)
+    console.log(defect?.message ?? 'nothing is wrong')
+    process.exitCode = defect === undefined ? 0 : 1
+    return
+  }
+  const lives = failing({ store, first: Number(values.seed), ms: 1000 * Number(values.seconds), etcd,
+    shortenMs: 1000 * Number(values.shorten) })
+  for (;;) {
+    const { done, value } = await lives.next()
+    if (done) { console.log(`${value} lives in ${seconds()}`); return }
+    const { seed, lives: count, defect, program } = value
+    console.log(`seed ${seed}, at ${seconds()}, ${count} lives: ${defect.message}`)
+    console.log(`  ${program.steps.length} steps: ${JSON.stringify(program)}`)
+    process.exitCode = 1
+    if (values['keep-going'] !== true) return
+  }
+})
+process.exit() // processes that serve commands wait for more

@@ -1,31 +1,41 @@
-/** The built program under the model: its processes, its folder, and what is asked of them. */
-import { fork, spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { createHash } from 'node:crypto'
+/** The built program under the model: its processes, its files, and what is asked of them. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { admin, type Done } from '../support/admin.ts'
+import { base64, callEtcd, type Member } from '../support/etcd.ts'
+import { keyName, writeKeys } from '../support/journal.ts'
+import { launchProgram, soon, type Launched } from '../support/program.ts'
+import type { Random } from '../support/random.ts'
+import { freshFolder, type Scope } from '../support/service.ts'
 import { HELD, hold, isReached, letGo } from '../support/slow-disk.ts'
-import { NO_PYTHON, PYTHON } from '../support/programs.ts'
-import { adoptChanged, adoptCreated, Defect, emptyState, groupsOf, isSeen, listed, plain, shown, type Entry, type State,
-  type Token, type Unanswered } from './state.ts'
+import { smallDisk } from '../support/system.ts'
+import { Defect, exchange, type Cut, type Exchange } from './client.ts'
+import { answered, forget, passwordOf, usuarioOf } from './knowledge.ts'
+import { emptyState, groupsOf, isCertain, note, statusOf, type Fields, type Groups, type State,
+  type Token } from './state.ts'
 
-const HERE = fileURLToPath(new URL('.', import.meta.url))
 export const PROGRAM: string = process.env['PROGRAM'] ?? fileURLToPath(new URL('../..', import.meta.url))
-const VERIFIER: string = join(PROGRAM, 'test', 'verify.py')
-/** A client that waits no longer. What a change waits for is bounded by a few seconds. */
-const PATIENCE_MS = 12_000
 /** No step takes that long on the slowest machine. */
 const WAIT_MS = 60_000
 export const PASSWORD = 'correct horse battery staple'
+export const OWNER = 'ana@example.org'
+/** More passwords than a step makes. */
+const MAX_YOUNG = 60
 
-export interface Config { readonly production: boolean, readonly auth: boolean }
-
-export interface Answer { readonly status: number, readonly json: any, readonly retryAfter: string | undefined }
-export interface Done { readonly code: number | null, readonly out: string, readonly error: string }
+/** A journal in a file, in one on a small disk, which can be filled, or two instances on etcd. */
+export const STORES = ['file', 'small', 'etcd'] as const
+export type Store = typeof STORES[number]
+export interface Config {
+  readonly store: Store
+  readonly production: boolean
+  /** It begins without tokens. */
+  readonly isOpen: boolean
+}
 
 /** An operator's command in a process of its own that is held half-way. */
 export interface Pending {
@@ -39,86 +49,134 @@ export interface Pending {
   readonly inService: boolean
 }
 
-interface Server { readonly child: ChildProcess, readonly url: URL, readonly agent: Agent,
-  readonly ended: Promise<unknown> }
+interface Server { readonly program: Launched, readonly url: string }
+
+export interface Request {
+  readonly operation: string
+  /** 0: a list, or a new entry. */
+  readonly id?: number
+  readonly version?: number
+  readonly method?: 'GET' | 'HEAD' | 'POST'
+  readonly body?: Partial<Fields> | undefined
+  readonly cut?: Cut
+}
 
 export class World {
-  readonly home: string = mkdtempSync(join(tmpdir(), 'pes-model-'))
-  readonly data: string = join(this.home, 'data')
-  readonly journal: string = join(this.data, 'journal.jsonl')
-  readonly keyFile: string = join(this.data, 'journal.key')
-  readonly hold: string = join(this.home, 'hold')
+  readonly scope: Scope
   readonly config: Config
-  /** What the journal in the folder must say. */
+  readonly home: string
+  readonly hold: string
+  readonly folders: readonly string[]
+  readonly etcd: Member | undefined
+  readonly #env: Record<string, string>
+  readonly #flags: Record<string, string>
+  /** What the journal must say. */
   state: State = emptyState()
+  isOpen: boolean
   /** Copies of a journal from earlier moments, with what they must say, and of the key file. */
   readonly saved: { readonly bytes: Buffer, readonly state: State, readonly rewrittenBytes: number }[] = []
   readonly savedKeys: Buffer[] = []
   readonly backups: { readonly path: string, readonly state: State }[] = []
-  unanswered: Unanswered[] = []
+  /** All who ever asked for something. */
+  readonly people = new Set(['operator', 'host'])
+  readonly passwords: string[] = []
   /** Every line that was ever seen in the key file, the oldest first. */
-  readonly keyLines: Set<string> = new Set()
+  readonly keyLines = new Set<string>()
   /** The name of the key that the running service seals with. */
   sealsWith: string | undefined
   /** How much of the journal a rewriting put there: without all of it, it is damaged. */
-  rewrittenBytes: number = 0
-  changes: number = 0
+  rewrittenBytes = 0
+  changes = 0
+  checks = 0
+  /** Many ask at the same time, so the order of their changes is not known. */
+  isAtOnce = false
+  /** Journals fail, or programs are killed: an answer of 500 may be one of a change that was made. */
+  isFailing = false
   /** Whether a service runs on a folder where another process has since changed something. */
-  isSplit: boolean = false
-  isSocketGone: boolean = false
+  isSplit = false
+  isSocketGone = false
   /** Whether `init` was run for a journal that is not there, or says nothing. */
-  isBegun: boolean = true
-  server: Server | undefined
+  isBegun = true
+  servers: (Server | undefined)[]
   pending: Pending | undefined
-  #host: ChildProcess | undefined
-  #names: number = 0
+  #asked = 0
+  #files = 0
 
-  constructor(config: Config) {
+  constructor(scope: Scope, config: Config, etcd: Member | undefined) {
+    this.scope = scope
     this.config = config
+    this.isOpen = config.isOpen
+    this.home = freshFolder(scope)
+    this.hold = join(this.home, 'hold')
     mkdirSync(this.hold)
+    this.etcd = config.store === 'etcd' ? etcd : undefined
+    const count = this.etcd === undefined ? 1 : 2
+    this.servers = Array.from({ length: count }, () => undefined)
+    this.folders = this.servers.map((_, n) =>
+      config.store === 'small' ? smallDisk(scope, '8m') : join(this.home, `data${n}`))
+    const prefix = `/life-${randomBytes(6).toString('hex')}`
+    this.#env = this.etcd === undefined ? { KEY_FILE: this.keyFile }
+      : { JOURNAL: 'etcd', ETCD_ENDPOINTS: this.etcd.url, ETCD_PREFIX: prefix }
+    this.#flags = this.etcd === undefined ? {}
+      : { 'journal': 'etcd', 'etcd-endpoints': this.etcd.url, 'etcd-prefix': prefix,
+          ...config.production && { 'stale-reads': 'on' } }
   }
 
-  unique(): string {
-    const name = String(++this.#names)
-    return `value-${name}-${createHash('sha256').update(name).digest('hex').slice(0, 12)}`
+  get data(): string { return this.folders[0]! }
+  get journal(): string { return join(this.data, 'journal.jsonl') }
+  get keyFile(): string { return join(this.data, 'journal.key') }
+  get isFile(): boolean { return this.etcd === undefined }
+  get server(): Server | undefined { return this.servers.find(one => one !== undefined) }
+  file(): string { return join(this.home, `file-${++this.#files}.jsonl`) }
+
+  /** Makes the journal; on etcd, instances have the same key. */
+  async init(): Promise<void> {
+    if (this.etcd === undefined) { await this.done('init'); return }
+    const secret = randomBytes(32)
+    for (const folder of this.folders) { mkdirSync(folder); writeKeys(folder, secret) }
+    await callEtcd(this.etcd.url, '/v3/kv/put',
+      { key: base64(`${this.#env['ETCD_PREFIX']}.key`), value: base64(keyName(secret)) })
+  }
+
+  /** The fields of a password that nobody has had. */
+  fresh(): { readonly password: string, readonly usuario: string } {
+    const password = passwordOf(this.passwords.length + 1)
+    this.passwords.push(password)
+    return { password, usuario: usuarioOf(password) }
+  }
+
+  /** From now on, what was set so far may have been read by others. */
+  gap(state: State = this.state): void { state.knows.unrecorded = new Set(this.passwords) }
+
+  forget(): void {
+    const present = this.state.entries.flatMap(entry => entry === null ? [] : [entry.password])
+    forget(this.state.knows, present)
+    this.state.former = new Map(this.state.entries.flatMap((entry, at) =>
+      entry === null ? [] : [[at + 1, new Set([entry.password])]]))
   }
 
   /** Runs a command of the operator's program in a process that serves many. */
   async admin(words: string, input = ''): Promise<Done> {
-    this.#host ??= fork(join(HERE, '../support/admin-host.js'),
-      { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], env: { PROGRAM } })
-    const host = this.#host
-    if (!host.channel) throw new Error('the host of commands is gone')
-    const answered = once(host, 'message', { signal: AbortSignal.timeout(WAIT_MS) })
-    if (!this.#isHostReady) { await answered; this.#isHostReady = true; return this.admin(words, input) }
-    host.send({ words: words.split(' '), input, env: { DATA_DIR: this.data, KEY_FILE: this.keyFile } })
-    const [done] = await answered.catch(() => { throw new Defect(`a command does not end: ${words}`) }) as [Done]
-    return this.#judged(words, done)
+    const done = await admin(this.data, words, input, this.#env).catch((error: Error) => {
+      throw new Defect(`a command does not end: ${words}: ${error.message}`)
+    })
+    return judged(words, done)
   }
 
-  #isHostReady = false
-
-  #judged(words: string, done: Done): Done {
-    const { code, out, error } = done
-    const isExplained = code === 0 ||
-      /^((warning: |journal \/|the service has not)[^\n]+\n)*(error: |\{"error":")[^\n]{10,}\n$/.test(error)
-    if (!isExplained || (code !== 0 &&
-      out !== '')) throw new Defect(`a refusal does not say why: ${words}: ${code} ${out} ${error}`)
-    return done
-  }
-
-  async done(words: string, input?: string): Promise<any> {
+  /** Lines of JSON of a command that must succeed. */
+  async done(words: string, input?: string): Promise<any[]> {
     const { code, out, error } = await this.admin(`${words} --json`, input)
-    if (code !== 0) throw new Defect(`a command fails: ${words.replace(/\d+/g, 'N').replaceAll(this.home,
-      '')}: ${error}`)
-    return out === '' ? undefined : JSON.parse(out.split('\n')[0]!)
+    if (code !== 0) {
+      throw new Defect(`a command fails: ${words.replace(/\d+/g, 'N').replaceAll(this.home, '')}: ${error}`)
+    }
+    return out.split('\n').filter(line => line !== '').flatMap(line => JSON.parse(line))
   }
 
   /** Starts a command in a process of its own, and waits until it is held, or over. */
   async begin(words: string, on: 'rewrite' | 'read', file: string, becomes?: State): Promise<void> {
     hold(this.hold, on, file)
     const inService = this.server !== undefined && !this.isSocketGone
-    const env = { DATA_DIR: this.data, KEY_FILE: this.keyFile, HOLD: this.hold }
+    const env = { DATA_DIR: this.data, HOLD: this.hold, ...this.#env }
     const child = spawn(process.execPath, ['--import', HELD, join(PROGRAM, 'dist/admin.js'), ...words.split(' ')],
       { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let [out, error] = ['', '']
@@ -127,7 +185,9 @@ export class World {
     let isOver = false
     const ended = once(child, 'close').then(([code]) => { isOver = true; return { code, out, error } })
     this.pending = { words, child, ended, becomes, changes: this.changes, inService }
-    await this.#until(() => isOver || isReached(this.hold), words)
+    for (const endMs = performance.now() + WAIT_MS; !isOver && !isReached(this.hold); await pause(5)) {
+      if (performance.now() > endMs) throw new Defect(`no end of ${words}`)
+    }
   }
 
   /** Lets the command that is held go on to its end, and judges it. */
@@ -135,15 +195,15 @@ export class World {
     const { pending } = this
     if (pending === undefined) return
     letGo(this.hold)
-    const late = pause(WAIT_MS, undefined,
-      { ref: false }).then(() => { throw new Defect(`a command does not end: ${pending.words}`) })
-    const done = this.#judged(pending.words, await Promise.race([pending.ended, late]))
+    const late = pause(WAIT_MS, undefined, { ref: false }).then(() => {
+      throw new Defect(`a command does not end: ${pending.words}`)
+    })
+    const done = judged(pending.words, await Promise.race([pending.ended, late]))
     this.pending = undefined
     if (done.code !== 0) return
     this.noteOperator(pending.inService)
-    if (pending.becomes === undefined) return this.rewritten()
-    if (this.changes > pending.changes) throw new Defect('a restore took the place of a journal with acknowledged ' +
-      'changes')
+    if (pending.becomes === undefined) return this.rewritten(pending.words)
+    if (this.changes > pending.changes) throw new Defect('a restore took the place of acknowledged changes')
     this.state = pending.becomes
     this.rewrittenBytes = statSync(this.journal).size
   }
@@ -155,10 +215,12 @@ export class World {
     letGo(this.hold)
   }
 
-  rewritten(isRotation = false): void {
+  /** After a rewriting or a rotation with success. */
+  rewritten(words: string): void {
     this.noteKeys()
-    if (isRotation) this.noteSealing()
-    else this.rewrittenBytes = this.unanswered.length > 0 ? 0 : statSync(this.journal).size
+    if (words.includes('rotate')) this.noteSealing()
+    else this.rewrittenBytes = this.state.open.length > 0 ? 0 : statSync(this.journal).size
+    if (words.includes('compact')) this.forget()
     const lacking = this.lackingKeys()
     if (lacking.length > 0) {
       throw new Defect(`the key file lacks keys of the journal after a rotation or rewriting with success: ${lacking}`)
@@ -166,21 +228,24 @@ export class World {
   }
 
   /** After a command that changed the journal: whether a running service knows of it. */
-  noteOperator(inService = this.server !== undefined && !this.isSocketGone): void {
+  noteOperator(inService: boolean = this.server !== undefined && !this.isSocketGone): void {
     if (this.server !== undefined && !inService) this.isSplit = true
   }
 
   /** What the service seals with is the file's newest key at its start, and after a rotation. */
   noteSealing(): void { this.sealsWith = keyNames(this.keyFile).at(-1) }
 
-  noteKeys(): void {
-    if (existsSync(this.keyFile)) for (const line of readFileSync(this.keyFile,
-      'utf8').trim().split('\n')) this.keyLines.add(line)
+  noteKeys(): void { for (const line of keyLinesIn(this.keyFile)) this.keyLines.add(line) }
+
+  /** Puts every key back that was ever in the key file: then nothing is lost. */
+  mendKeys(): void {
+    this.noteKeys()
+    if (this.keyLines.size > 0) writeFileSync(this.keyFile, [...this.keyLines].map(line => `${line}\n`).join(''))
   }
 
   /** The keys that the key file does not have, and by which lines of the journal are sealed, or are about to be. */
   lackingKeys(): string[] {
-    if (!existsSync(this.journal)) return []
+    if (!this.isFile || !existsSync(this.journal)) return []
     const used = new Set(readFileSync(this.journal, 'latin1').match(/(?<="key":")[0-9a-f]{8}/g))
     if (this.server !== undefined && this.sealsWith !== undefined) used.add(this.sealsWith)
     for (const name of keyNames(this.keyFile)) used.delete(name)
@@ -189,234 +254,176 @@ export class World {
 
   /** Files of which one may hold the newest state: no journal is begun beside them. */
   statesLeft(): string[] {
-    return readdirSync(this.data).filter(name =>
-      /^(archive-\d+-\d+|journal\.rescued-.*)\.jsonl$/.test(name)).map(name => join(this.data, name))
+    return readdirSync(this.data).filter(name => /^(archive-\d+-\d+|journal\.rescued-.*)\.jsonl$/.test(name))
+      .map(name => join(this.data, name))
   }
 
-  isMissing(): boolean { return !existsSync(this.journal) || statSync(this.journal).size === 0 }
+  isMissing(): boolean { return this.isFile && (!existsSync(this.journal) || statSync(this.journal).size === 0) }
 
-  /** Starts the service; gives false where it was refused, and might be. */
+  /** Whether the journal may be changed by a command now: as a journal of these keys, and not one that is split. */
+  isSound(): boolean { return !this.isSplit && !this.isMissing() && this.lackingKeys().length === 0 }
+
+  mayRefuse(): boolean { return this.isFailing || this.pending !== undefined || this.isSocketGone || !this.isSound() }
+
+  /** Starts what does not run; gives false where it was refused, and might be. */
   async start(): Promise<boolean> {
-    this.noteKeys()
-    const { production, auth } = this.config
+    for (const [n, server] of this.servers.entries()) if (server === undefined && !await this.#start(n)) return false
+    this.isSocketGone = this.isSplit = false
+    if (!this.isOpen && !this.state.isRecording) this.gap()
+    this.state.isRecording = !this.isOpen
+    return true
+  }
+
+  async #start(n: number): Promise<boolean> {
+    if (this.isFile) this.noteKeys()
+    const { production, store } = this.config
     const isNew = this.isMissing()
     // A key beside no journal says that something was stored there.
-    const isKeyLeft = isNew && dirname(this.keyFile) === this.data && existsSync(this.keyFile)
+    const isKeyLeft = isNew && existsSync(this.keyFile)
     const mustNot = isNew && !this.isBegun && (production || isKeyLeft)
     const may = this.pending !== undefined || (production && isNew) || isKeyLeft ||
       (isNew && this.statesLeft().length > 0) || this.lackingKeys().length > 0 || this.isSocketGone
-    const args = ['--import', HELD, join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
-      `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', '--page=off',
-      ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
-    const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production', AUTH: 'none' } }
-    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    let [out, error, isOver] = ['', '', false]
-    child.stdout.setEncoding('utf8').on('data', text => { out += text })
-    child.stderr.setEncoding('utf8').on('data', text => { error += text })
-    const ended = once(child, 'close').then(([code]) => { isOver = true; return code })
-    await this.#until(() => isOver || /^ready$/m.test(out), 'start')
-    if (isOver) {
-      if (!/^error: [^\n]{10,}\n$/m.test(error)) throw new Defect(`a refusal does not say why: start: ${error}`)
+    const isProduction = production && store !== 'etcd'
+    const program = launchProgram(this.scope, {
+      command: [process.execPath, '--import', HELD, join(PROGRAM, 'dist/server.js')],
+      flags: { 'data': this.folders[n], 'login-limit': '0', 'extra-routes': 'on', 'trust-proxy': '127.0.0.1',
+        'auth': this.isOpen ? 'none' : 'bearer', ...this.isFile && { 'key-file': this.keyFile }, ...this.#flags },
+      env: { HOLD: this.hold, ...isProduction && { NODE_ENV: 'production' } }
+    })
+    if (!await soon(program.ready, () => `the start; ${program.stdout}${program.stderr}`)) {
+      const { stderr } = await program.ended
+      if (!/^error: [^\n]{10,}\n$/m.test(stderr)) throw new Defect(`a refusal does not say why: start: ${stderr}`)
       if (may) return false
-      throw new Defect(`a start is refused: ${error.replaceAll(this.home, '')}`)
+      throw new Defect(`a start is refused: ${stderr.replaceAll(this.home, '')}`)
     }
-    const url = new URL(/^address +(\S+)$/m.exec(out)![1]!)
-    this.server = { child, url, ended, agent: new Agent({ keepAlive: true }) }
+    this.servers[n] = { program, url: /^address +(\S+)$/m.exec(`${program.stdout}\n${program.stderr}`)![1]! }
     this.noteSealing()
-    this.isSocketGone = this.isSplit = false
     if (mustNot) throw new Defect('a service starts on a journal that is gone, as on an empty one')
     if (isNew) this.state = emptyState()
     return true
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    const { server } = this
-    if (server === undefined) return
-    server.child.kill(signal)
-    const timer = setTimeout(() => letGo(this.hold), 200) // what is held would hold up the stop
-    const late = pause(WAIT_MS, 'late', { ref: false })
-    if (await Promise.race([server.ended, late]) === 'late') throw new Defect(`no end after ${signal}`)
-    clearTimeout(timer)
-    server.agent.destroy()
-    this.server = undefined
+    for (const n of this.servers.keys()) await this.endOne(n, signal)
     if (this.pending?.inService) await this.release()
     this.isSocketGone = false
   }
 
-  /** Sends a request; undefined where the connection was cut, which it may be when the service is killed. */
-  async ask(method: string, path: string, body?: object, token?: string): Promise<Answer | undefined> {
-    const { url, agent } = this.server!
-    const headers = {
-      'X-Forwarded-For': '192.0.2.1', 'X-Forwarded-Proto': 'https', ...body && { 'Content-Type': 'application/json' },
-      ...token !== undefined && { Authorization: `Bearer ${token}` }
+  async endOne(n: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const server = this.servers[n]
+    if (server === undefined) return
+    const timer = setTimeout(() => letGo(this.hold), 200) // what is held would hold up the stop
+    await server.program.stop(signal).catch(() => { throw new Defect(`no end after ${signal}`) })
+    clearTimeout(timer)
+    this.servers[n] = undefined
+  }
+
+  /** Sends a request for somebody, or for nobody, and judges the answer by what is known. */
+  async ask(token: Token | undefined, request: Request): Promise<Exchange> {
+    const { operation, id = 0, version, method = /^(create|update|delete|restore)P/.test(operation) ? 'POST' : 'GET',
+      body, cut } = request
+    const { state } = this
+    const path = `/api/${operation}${id > 0 ? `/${id}` : ''}${version === undefined ? '' : `/${version}`}`
+    const running = this.servers.filter(server => server !== undefined)
+    if (running.length === 0) throw new Unusable()
+    const { url } = running[this.#asked++ % running.length]!
+    // At once with others, only what nobody else decides is known.
+    const isVague = this.isAtOnce &&
+      ((token !== undefined && token.email !== OWNER) || operation === 'listPassword' || id > state.entries.length)
+    const wanted = isVague ? undefined : statusOf(state, token, operation, id, body)
+    const answer = await exchange(url, { method, path, token: token?.token, body, cut })
+    const young = this.passwords.slice(-MAX_YOUNG)
+    if (token !== undefined) this.people.add(token.email)
+    answered(state.knows, { who: token?.email, operation, id, sets: body?.password }, answer, this.isFailing, young)
+    this.#judge(request, answer, wanted)
+    if (method === 'POST') this.#noteChange(operation, id, answer, body, token)
+    return answer
+  }
+
+  /** An answer is what it must be, or is refused for a reason there is. */
+  #judge({ operation, id = 0, cut }: Request, { status, json }: Exchange, wanted: number | undefined): void {
+    if (status === wanted || (cut !== undefined && status === undefined)) return
+    if (status === undefined) {
+      if (this.isFailing) return
+      throw new Defect('a connection is cut while nothing was killed')
     }
-    return new Promise((resolve, reject) => {
-      const sent = request({ host: url.hostname, port: url.port, agent, method, path, headers }, response => {
-        let text = ''
-        response.setEncoding('utf8').on('data', piece => { text += piece })
-        response.on('error', () => resolve(undefined))
-        response.on('end', () => {
-          clearTimeout(timer)
-          const json = parsed(text)
-          if (json === undefined) return reject(new Defect(`an answer is no JSON: ${method} ${path}: ${text}`))
-          const answer = { status: response.statusCode!, json, retryAfter: response.headers['retry-after'] }
-          if (answer.status >= 400 &&
-            !answer.json.message) reject(new Defect(`a refusal does not say why: ${method} ${path}: ${text}`))
-          resolve(answer)
-        })
-      })
-      const timer = setTimeout(() => {
-        reject(new Defect(`a request has no answer for ${PATIENCE_MS / 1000} s: ${method} ${path.replace(/\d+/, 'N')}`))
-        sent.destroy()
-      }, PATIENCE_MS)
-      sent.on('error', () => { clearTimeout(timer); resolve(undefined) })
-      sent.end(body && JSON.stringify(body))
-    })
+    // One history is read at a time.
+    const isBusy = status === 503 && this.isAtOnce && /^(history|former)/.test(operation)
+    if (isBusy || (status >= 500 && this.mayRefuse())) return
+    // At once with others, an entry may have been made, moved or purged since.
+    if (status < 500 && (wanted === undefined || (this.isAtOnce && !isCertain(this.state, id)))) return
+    throw new Defect(`${operation} is answered ${status}, not ${wanted}: ${id}: ${JSON.stringify(json)}`)
   }
 
-  mayRefuse(): boolean {
-    return this.pending !== undefined || this.isSplit || this.isSocketGone || this.lackingKeys().length > 0 ||
-      this.isMissing()
+  #noteChange(operation: string, id: number, { status, isWhole }: Exchange, body: Partial<Fields> | undefined,
+    token: Token | undefined): void {
+    const isUnknown = !isWhole || (this.isFailing && status! >= 500)
+    if (status !== 200 && !isUnknown) return
+    if (status === 200) this.acknowledged()
+    const groups = token && groupsOf(this.state, token)
+    const set = operation === 'deletePassword' ? { status: 0 as const }
+      : operation === 'restorePassword' ? { status: 1 as const }
+        : { ...id === 0 && !body!.grupo && groups?.length === 1 && { grupo: groups[0]! }, ...body }
+    note(this.state, id, set, status === 200, !this.isAtOnce)
   }
 
-  /** A live token that may change everything; undefined in the open configuration. */
-  async owner(): Promise<string | undefined> {
-    if (!this.config.auth) return undefined
-    const known = this.state.tokens.find(isOwner(this.state))
-    if (known !== undefined) return known.token
-    if (this.isSocketGone) return undefined // a token of another process would not be known
-    if (!this.state.users.has('ana@example.org')) await this.addUser('ana@example.org', true)
-    return this.issue('ana@example.org', true)
+  /** A live token of somebody; made where there is none. */
+  async tokenOf(email: string, random?: Random): Promise<Token | undefined> {
+    if (this.isOpen) return undefined
+    const live = this.state.tokens.filter(token => token.isLive && token.email === email)
+    const usable = email !== OWNER ? live
+      : live.filter(token => token.abilities.includes('*') && groupsOf(this.state, token) === undefined)
+    if (usable.length > 0) return random === undefined ? usable[0] : random.pick(usable)
+    if (this.mayRefuse()) throw new Unusable()
+    if (!this.state.users.has(email)) await this.addUser(email, ['*'], undefined, true)
+    return this.issue(email)
   }
 
-  async addUser(email: string, mayChange: boolean): Promise<void> {
-    await this.done(`user add ${email} --password-stdin${mayChange ? '' : ' --abilities password:read'}`,
-      `${PASSWORD}\n`)
-    this.state.users.set(email, mayChange)
-    this.state.groups.delete(email)
+  async addUser(email: string, abilities: readonly string[], groups: Groups, hasPassword: boolean): Promise<void> {
+    await this.done(`user add ${email} --abilities ${abilities}${groupsFlag(groups)}` +
+      (hasPassword ? ' --password-stdin' : ' --no-password'), hasPassword ? `${PASSWORD}\n` : '')
+    this.state.users.set(email, { abilities, groups, hasPassword })
     this.acknowledged()
+    this.noteOperator()
   }
 
-  async issue(email: string, mayChange: boolean, groups?: readonly string[]): Promise<string> {
-    const flags = `${mayChange ? '' : ' --abilities password:read'}${groups === undefined ? '' : ` --groups=${groups}`}`
-    const { token } = await this.done(`token issue ${email}${flags}`)
-    this.state.tokens.push({ token, email, mayChange: mayChange && this.state.users.get(email)!, isLive: true, groups })
+  async issue(email: string, abilities?: readonly string[], groups?: Groups): Promise<Token> {
+    const flags = `${abilities === undefined ? '' : ` --abilities ${abilities}`}${groupsFlag(groups)}`
+    const [{ token }] = await this.done(`token issue ${email}${flags}`)
+    const made = { token, email, abilities: abilities ?? this.state.users.get(email)!.abilities, groups, isLive: true }
+    this.state.tokens.push(made)
     this.acknowledged()
-    return token
+    this.noteOperator()
+    return made
   }
 
   acknowledged(): void {
     this.changes++
     this.isBegun = false // what is gone now was something
   }
-
-  async check(): Promise<void> {
-    if (this.server === undefined || this.isSplit || (this.pending !== undefined && this.unanswered.length > 0)) return
-    if (this.isSocketGone && this.config.auth && !this.state.tokens.some(isOwner(this.state))) return
-    const token = await this.owner()
-    const { state, unanswered } = this
-    const get = async (path: string): Promise<Answer> => {
-      const answer = await this.ask('GET', path, undefined, token)
-      if (answer === undefined) throw new Defect(`the service is gone: ${path}`)
-      return answer
-    }
-    const one = async (id: number): Promise<Entry | undefined> => {
-      const { status, json } = await get(`/api/getPassword/${id}`)
-      if (status === 404) return undefined
-      if (status !== 200) throw new Defect(`a get is answered ${status}: ${id}`)
-      return plain(json.passwords)
-    }
-    for (const id of new Set(unanswered.map(({ id }) => id).filter(id => id > 0 && state.entries[id - 1]))) {
-      const found = await one(id)
-      if (found === undefined) throw new Defect(`an acknowledged entry is gone: ${id}`)
-      adoptChanged(state, unanswered, id, found)
-    }
-    for (let found = await one(state.entries.length + 1); found !== undefined; found = await one(state.entries.length +
-      1)) {
-      adoptCreated(state, unanswered, found)
-    }
-    if (this.pending === undefined) this.unanswered = []
-    const { status, json } = await get('/api/listPassword')
-    const served = status === 404 ? [] : json
-    const [found, right] = [served, listed(state)].map(one => JSON.stringify(one))
-    if (found !== right) {
-      throw new Defect(`the list is another: ${served.length} entries, not ${listed(state).length}\n${found}\n${right}`)
-    }
-    for (const [at, entry] of state.entries.entries()) {
-      if (entry?.status === 1) continue
-      const found = await one(at + 1)
-      const is = found && { id: at + 1, ...found }
-      if (JSON.stringify(is) !== JSON.stringify(shown(state, at + 1))) throw new Defect(`an entry is another one: ${at +
-        1}: ${JSON.stringify(is)}`)
-    }
-    if (!this.config.auth) return
-    for (const known of state.tokens.slice(-3)) {
-      const { token, isLive } = known
-      const { status, json } = (await this.ask('GET', '/api/listPassword', undefined, token))!
-      if ((status === 401) === isLive) throw new Defect(`a ${isLive ? 'live' : 'dead'} token is answered ${status}`)
-      if (!isLive) continue
-      const groups = groupsOf(state, known)
-      const seen = status === 404 ? [] : json
-      if (JSON.stringify(seen) !== JSON.stringify(listed(state,
-        groups))) throw new Defect(`the list of ${groups} is another one: ${JSON.stringify(seen)}`)
-      if (groups === undefined) continue
-      for (const [at, entry] of state.entries.entries()) {
-        const { status } = (await this.ask('GET', `/api/getPassword/${at + 1}`, undefined, token))!
-        const wanted = entry !== null && isSeen(groups, entry) ? 200 : 404
-        if (status !== wanted) throw new Defect(`entry ${at + 1} of ${entry?.grupo} is answered ${status} to ${groups}`)
-      }
-    }
-  }
-
-  /** What `journal verify` and `verify.py` say of a journal: its records and head, or undefined where it is damaged. */
-  async verified(path: string = this.journal, isWhole = true): Promise<string | undefined> {
-    const { code, out, error } = await this.admin(`journal verify ${path} --json`)
-    const other = NO_PYTHON === false ? spawnSync(PYTHON, [VERIFIER, path, '--key', this.keyFile],
-      { encoding: 'utf8' }) : undefined
-    const { status = code, stdout = undefined } = other ?? {}
-    if ((code === 0) !== (status === 0)) {
-      throw new Defect(`verify and verify.py differ: ${code} ${error} ${status} ${stdout}`)
-    }
-    if (code !== 0) {
-      if (isWhole) throw new Defect(`a journal does not verify: ${error.replaceAll(this.home, '')}`)
-      return undefined
-    }
-    const { records, head, tornBytes, entries, active } = JSON.parse(out)
-    if (stdout?.startsWith(`${records} records, head ${head}`) === false) {
-      throw new Defect(`verify.py says ${stdout}, verify ${out}`)
-    }
-    if (isWhole && tornBytes === 0 && this.unanswered.length === 0 && path === this.journal &&
-      (active !== listed(this.state).length ||
-      entries !== this.state.entries.filter(entry =>
-        entry !== null).length)) throw new Defect(`verify counts ${entries} entries, ${active} active`)
-    return String(head)
-  }
-
-  async close(): Promise<void> {
-    for (const child of [this.server?.child, this.pending?.child, this.#host]) child?.kill('SIGKILL')
-    this.server?.agent.destroy()
-    await this.server?.ended
-    await this.pending?.ended
-    rmSync(this.home, { recursive: true, force: true })
-  }
-
-  async #until(holds: () => boolean, what: string): Promise<void> {
-    for (const endMs = performance.now() + WAIT_MS; !holds(); await pause(5)) {
-      if (performance.now() > endMs) throw new Defect(`no end of ${what}`)
-    }
-  }
 }
 
-/** May do everything. */
-function isOwner(state: State): (token: Token) => boolean {
-  return token => token.isLive && token.mayChange && groupsOf(state, token) === undefined
+/** What is to be done cannot be, as things stand. */
+export class Unusable extends Error {}
+
+const groupsFlag = (groups: Groups): string => groups === undefined ? '' : ` --groups=${groups}`
+export const rightsFlag = (groups: Groups): string => groups === undefined ? ' --all-groups' : groupsFlag(groups)
+
+/** These end with 1 or 3 and say what they were asked for all the same. */
+const TELL_AND_FAIL = /^(audit|entry list --exposed|journal salvage)/
+
+function judged(words: string, done: Done): Done {
+  const { code, out, error } = done
+  const isExplained = code === 0 || (TELL_AND_FAIL.test(words) && out !== '') ||
+    /^((warning: |journal \/|the service has not)[^\n]+\n)*(error: |\{"error":")[^\n]{10,}\n$/.test(error)
+  if (!isExplained || (code !== 0 && out !== '' && !TELL_AND_FAIL.test(words))) {
+    throw new Defect(`a refusal does not say why: ${words}: ${code} ${out} ${error}`)
+  }
+  return done
 }
 
-function parsed(text: string): any {
-  try { return JSON.parse(text) } catch { return undefined }
-}
+const keyLinesIn = (path: string): readonly string[] => existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n')
+  : []
 
-function keyNames(path: string): string[] {
-  const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
-  return lines.map(line => createHash('sha256').update(Buffer.from(line, 'hex')).digest('hex').slice(0, 8))
-}
+const keyNames = (path: string): string[] => keyLinesIn(path).map(line =>
+  createHash('sha256').update(Buffer.from(line, 'hex')).digest('hex').slice(0, 8))

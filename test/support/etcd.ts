@@ -10,7 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { atEnd, freshFolder } from './service.ts'
+import { atEnd, freshFolder, type Scope } from './service.ts'
 
 /** Why there is no etcd here, or false. */
 export function etcdMissing(program: string = 'etcd'): string | false {
@@ -52,7 +52,7 @@ export interface Cluster {
 }
 
 /** Starts a cluster of one member, unless told otherwise, and waits for it; it is killed after the test. */
-export async function startCluster(t: TestContext, options: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster(t: Scope, options: ClusterOptions = {}): Promise<Cluster> {
   const { members: count = 1, args = [], scheme = 'http', program = 'etcd' } = options
   const folder = freshFolder(t)
   const ports = await freePorts(2 * count)

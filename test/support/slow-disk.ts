@@ -1,9 +1,9 @@
-/** What a test says to a program that was started with `test/model/slow-disk.js`, through the folder that both know. */
+/** What a test says to a program that was started with `slow-disk-calls.js`, through the folder that both know. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-export const HELD = fileURLToPath(new URL('../model/slow-disk.js', import.meta.url))
+export const HELD = fileURLToPath(new URL('slow-disk-calls.js', import.meta.url))
 const KINDS = ['rewrite', 'read'] as const
 type Kind = typeof KINDS[number]
 
