@@ -191,6 +191,7 @@ async function entryEdit(world: World, random: Random): Promise<void> {
 /** An embedding program has the folder for a while: it reads and writes for itself, and for users. */
 async function embedded(world: World, random: Random): Promise<void> {
   const service = await openService({ dataDir: world.data, auth: 'bearer', page: false })
+  world.noteRecording(true)
   world.isAtOnce = true
   try {
     for (let n = 0; n < 4; n++) await Promise.all([1, 2, 3].map(() => operation(world, service, random)))

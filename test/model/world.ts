@@ -269,9 +269,14 @@ export class World {
   async start(): Promise<boolean> {
     for (const [n, server] of this.servers.entries()) if (server === undefined && !await this.#start(n)) return false
     this.isSocketGone = this.isSplit = false
-    if (!this.isOpen && !this.state.isRecording) this.gap()
-    this.state.isRecording = !this.isOpen
+    this.noteRecording(!this.isOpen)
     return true
+  }
+
+  /** A service began, with tokens or without. */
+  noteRecording(isRecording: boolean): void {
+    if (isRecording && !this.state.isRecording) this.gap()
+    this.state.isRecording = isRecording
   }
 
   async #start(n: number): Promise<boolean> {
