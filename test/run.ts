@@ -4,8 +4,8 @@
  *
  * Without an argument a run has all but what is CI's. `ci` is what is left out then, `all` is both; `portable` and
  * `newest` are for other Nodes and users. Other arguments name folders and files: `http`, `router`, `page/webkit`,
- * `test/http/router.test.ts`. Small files of a folder share a process; one that ends early, loses tests or does not
- * end fails the run.
+ * `test/http/router.test.ts`. Files of a folder share a process unless they are large; one that ends early, loses tests
+ * or does not end fails the run.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -52,20 +52,20 @@ function isNamed(file: string, name: string): boolean {
   return [folderOf(file), file, plain, basename(plain), plain + '.test.ts'].includes(asked)
 }
 
-/** Imports of files that start programs, or that have their tests elsewhere. */
-const STARTS = /support\/(program|admin|etcd|instances|webdriver|restarts|page)\.ts'|page|^import .*'\.\//m
-/** Of a process for files of one folder that start no programs: it takes a third of a second of a core to begin. */
-const SHARED_CPU_MS = 3_000
+/** Imports of files that have a browser of their own, or their tests elsewhere. */
+const ALONE = /support\/(webdriver|page)\.ts'|^import .*'\.\//m
+/** Of a process for files of one folder: each takes a third of a second of a core to begin, and so do its programs. */
+const SHARED = { cpuMs: 8_000, ms: 30_000 }
 
 function knownCosts(): { readonly [file: string]: Cost } {
   return existsSync(COSTS) ? JSON.parse(readFileSync(COSTS, 'utf8')) : {}
 }
 
-/** Of a file that never ran: those that wait for programs last longer, and leave the cores to others. */
+/** Of a file that never ran: those of programs last longer, and leave the cores to others. */
 function guessedCost(file: string): Cost {
   const text = readFileSync(join(TEST, file), 'utf8')
   const cpuMs = (has(file, 'ci') ? 10_000 : 0) + (has(file, 'once') ? 10_000 : 0) + text.length / 10
-  return { cpuMs, ms: STARTS.test(text) ? 4 * cpuMs : cpuMs }
+  return { cpuMs, ms: folderOf(file) === 'program' ? 4 * cpuMs : cpuMs }
 }
 
 /** Files that run in one process, and what they take together. */
@@ -76,8 +76,9 @@ function jobsOf(files: readonly string[], known: { readonly [file: string]: Cost
   const jobs: Job[] = []
   for (const file of files) {
     const { ms, cpuMs } = known[file] ?? guessedCost(file)
-    const at = jobs.findIndex(job => folderOf(job.files[0]!) === folderOf(file) && job.cpuMs + cpuMs < SHARED_CPU_MS &&
-      [file, job.files[0]!].every(one => !STARTS.test(readFileSync(join(TEST, one), 'utf8'))))
+    const at = jobs.findIndex(job => folderOf(job.files[0]!) === folderOf(file) &&
+      job.cpuMs + cpuMs < SHARED.cpuMs && job.ms + ms < SHARED.ms &&
+      [file, job.files[0]!].every(one => !ALONE.test(readFileSync(join(TEST, one), 'utf8'))))
     const job = jobs[at] ?? { files: [], ms: 0, cpuMs: 0 }
     jobs[at < 0 ? jobs.length : at] = { files: [...job.files, file], ms: job.ms + ms, cpuMs: job.cpuMs + cpuMs }
   }

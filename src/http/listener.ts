@@ -289,13 +289,18 @@ function withBounds(server: Server): Server {
   return server
 }
 
+/** Of this process, once it was asked for: Node's report takes as long as a hundred requests. */
+let most: number | undefined
+
 /** The process needs descriptors for its files too. */
 function mostConnections(): number {
+  if (most !== undefined) return most
   // The types of Node 20 lack this, and other runtimes may lack the report.
   const report = process.report?.getReport?.() as
     { userLimits?: { open_files?: { soft: unknown } } } | undefined
   const descriptors = Number(report?.userLimits?.open_files?.soft) || Infinity
-  return Math.min(MAX_CONNECTIONS, descriptors - Math.min(DESCRIPTOR_RESERVE, descriptors / 2))
+  most = Math.min(MAX_CONNECTIONS, descriptors - Math.min(DESCRIPTOR_RESERVE, descriptors / 2))
+  return most
 }
 
 /** Undefined for the connection's own errors. */

@@ -12,9 +12,10 @@ import { TIMEOUT_CHECK_MS } from '../../src/limits.ts'
 /** What is being closed may need some turns of the event loop; unsent answers are looked at every few seconds. */
 const SETTLED_MS = 3 * TIMEOUT_CHECK_MS
 
-const timers = new Map<number, string>()
+/** Where each was set; an error's stack becomes a text when it is read, which costs more than the rest. */
+const timers = new Map<number, Error>()
 createHook({
-  init: (id, type) => { if (type === 'Timeout') timers.set(id, new Error(type).stack ?? '') },
+  init: (id, type) => { if (type === 'Timeout') timers.set(id, new Error(type)) },
   destroy: id => timers.delete(id)
 }).enable()
 
@@ -33,7 +34,7 @@ const listeners = (): string => process.eventNames().map(name =>
 /** Where in the sources the timers were set that are not known and not over. */
 function timersOf(known: ReadonlySet<number>): string[] {
   return [...timers].filter(([id]) => !known.has(id))
-    .flatMap(([, stack]) => stack.split('\n').filter(line => line.includes('/src/')).slice(0, 1))
+    .flatMap(([, { stack = '' }]) => stack.split('\n').filter(line => line.includes('/src/')).slice(0, 1))
 }
 
 async function settled(look: () => object, wanted: object, what: string): Promise<void> {

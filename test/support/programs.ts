@@ -13,8 +13,7 @@ export function missing(...programs: readonly string[]): string | false {
   return false
 }
 
+const found = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' })
 /** Python itself: a version manager's wrapper costs a tenth of a second at each start. */
-export const PYTHON: string =
-  spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).stdout?.trim() || 'python3'
-export const NO_PYTHON: string | false = spawnSync(PYTHON, ['--version']).status === 0 ? false
-  : 'python3 is not installed'
+export const PYTHON: string = found.stdout?.trim() || 'python3'
+export const NO_PYTHON: string | false = found.status === 0 ? false : 'python3 is not installed'
