@@ -46,7 +46,7 @@ const VALUES: readonly (readonly [kind: string, pattern: string])[] = [
   ['hash', '\\b[0-9a-f]{64}\\b'],
   ['etag', '(?<=etag: )"[^"]+"'],
   ['id', '\\b(?=[0-9]*[a-f])[0-9a-f]{12}\\b|\\b[0-9]{12}\\b'],
-  ['key', '(?<!max-age=|at most )\\b[0-9a-f]{8}\\b'],
+  ['key', '(?<!max-age=|at most |"step":)\\b[0-9a-f]{8}\\b'],
   ['first password', '(?<=@example\\.org,)[!-~]{20}(?=\\r?$)'],
   ['secret', '\\b[A-Z2-7]{32}\\b']
 ]
