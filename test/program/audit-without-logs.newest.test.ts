@@ -57,7 +57,7 @@ const ROWS: { readonly [what: string]: Row } = {
     flags: LOG,
     act: async ({ program, ask }) => {
       program.child.stdout!.removeAllListeners('data').pause()
-      for (let n = 0; n < 20; n++) await Promise.all(Array.from({ length: 100 }, () => ask('GET', 'getPassword/1',
+      for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 100 }, () => ask('GET', 'getPassword/1',
         'ana@x')))
       await ask('GET', 'getPassword/2', 'bea@x')
       return [2]
