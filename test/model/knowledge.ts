@@ -50,10 +50,10 @@ export function mayHave({ of }: Knowledge, id: number, password: string): void {
 }
 
 /** A compaction: who knew a value that no entry has is forgotten. */
-export function forget({ has, set, told, cut, unrecorded, ever }: Knowledge, present: Iterable<string>): void {
-  const there = new Set(present)
+export function forget(knows: Knowledge, present: ReadonlySet<string | undefined>): void {
+  const { has, set, told, cut, unrecorded, ever } = knows
   for (const keys of [has, set, told, cut, unrecorded, ever]) {
-    for (const key of keys) if (!there.has(key.split(' ').at(-1)!)) keys.delete(key)
+    for (const key of keys) if (!present.has(key.split(' ').at(-1)!)) keys.delete(key)
   }
 }
 

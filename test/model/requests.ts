@@ -5,7 +5,7 @@ import { system } from '../support/system.ts'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { check } from './check.ts'
-import { Defect, exchange } from './client.ts'
+import { Defect } from './client.ts'
 import { usuarioOf } from './knowledge.ts'
 import { OWNER, PASSWORD, rightsFlag, Unusable, type Request, type World } from './world.ts'
 import { setRights, type Fields, type Groups, type Token } from './state.ts'
@@ -47,6 +47,18 @@ const former: Made = (_world, random) => ({ version: 1 + random.int(4) })
 const head: Made = () => ({ method: 'HEAD' })
 const headOfAll: Made = () => ({ id: 0, method: 'HEAD' })
 
+const setting = (passwordsOf: (world: World) => readonly (string | undefined)[]): Made => (world, random) => {
+  const password = random.pick([...passwordsOf(world), undefined])
+  return { body: password === undefined ? {} : { password, usuario: usuarioOf(password) } }
+}
+/** Who is told it by the answer may set it then. */
+const same: Made = ({ state }, random) => {
+  const id = 1 + random.int(state.entries.length)
+  const password = state.entries[id - 1]?.password
+  if (password === undefined) return {}
+  return { id, body: { usuario: usuarioOf(password), ...random.int(2) === 0 && { password } } }
+}
+
 /** What is asked for, by name; some have no step of their own. */
 const ASKED: { readonly [name: string]: readonly (readonly [operation: string, made: Made])[] } = {
   create: [['createPassword', created]],
@@ -58,6 +70,10 @@ const ASKED: { readonly [name: string]: readonly (readonly [operation: string, m
   delete: [['deletePassword', any]],
   undelete: [['restorePassword', any]],
   read: [['getPassword', any], ['getPassword', any], ['listPassword', all], ['listPassword', all]],
+  // The password of another entry, one that was of some entry, or the one that is there.
+  equal: [['updatePassword', setting(world => world.state.entries.map(entry => entry?.password))],
+    ['updatePassword', setting(({ state: { knows } }) => [...knows.ever])],
+    ['updatePassword', same]],
   look: [['getPassword', head], ['listPassword', headOfAll], ['listEntries', all], ['historyPassword', any],
     ['deletedPasswords', all]],
   former: [['formerPassword', former]]
@@ -110,83 +126,35 @@ const ended = (signal: 'SIGKILL' | 'SIGTERM'): Act => async (world, random) => {
 }
 
 async function refused(world: World, random: Random): Promise<void> {
-  const token = await world.tokenOf(OWNER)
-  const [path, body, wanted] = random.pick([
+  const [operation, body, wanted] = random.pick([
     ['createPassword', { password: 1, sistema: 's' }, 400], ['createPassword', [], 400],
     ['updatePassword/x', {}, 404], ['nothing', {}, 404],
     ['updatePassword/999999', { sistema: 's' }, 404], ['deletePassword/0', undefined, 404]
   ] as const)
-  const answer = await exchange(world.server!.url, { method: 'POST', path: `/api/${path}`, token: token?.token, body })
-  if (answer.status !== wanted) throw new Defect(`${path} is answered ${answer.status}, not ${wanted}`)
-}
-
-/** Of a login or logout, whose answer is what it must be, or a refusal for a reason there is. */
-async function judged(world: World, path: string, wanted: number, token?: string, body?: object): Promise<any> {
-  const { status, json } = await exchange(world.server!.url, { method: 'POST', path: `/api/${path}`, token, body })
-  if (status === wanted && status === 200) world.acknowledged()
-  if (status === wanted) return json
-  if (status === undefined || status < 500 || !world.mayRefuse()) {
-    throw new Defect(`${path} is answered ${status}, not ${wanted}: ${JSON.stringify(json)}`)
-  }
+  await world.ask(await world.tokenOf(OWNER), { operation, method: 'POST', body, wanted })
 }
 
 async function login(world: World, random: Random): Promise<void> {
-  const { state } = world
+  const { users, tokens } = world.state
   const email = random.pick([OWNER, ...EMAILS])
-  const isRight = random.int(3) > 0
-  const user = state.users.get(email)
-  const wanted = world.isOpen ? 404 : isRight && user?.hasPassword === true ? 200 : 401
-  const json = await judged(world, 'login', wanted, undefined,
-    { email, password: isRight ? PASSWORD : 'wrong wrong wrong' })
-  if (json?.token === undefined) return
-  state.tokens.push({ token: json.token, email, abilities: user!.abilities, groups: undefined, isLive: true })
+  const password = random.int(3) > 0 ? PASSWORD : 'wrong wrong wrong'
+  const user = users.get(email)
+  const wanted = world.isOpen ? 404 : password === PASSWORD && user?.hasPassword === true ? 200 : 401
+  const asked = { operation: 'login', method: 'POST', body: { email, password }, wanted } as const
+  const { status, json } = await world.ask(undefined, asked)
+  if (status !== 200) return
+  tokens.push({ token: json.token, email, abilities: user!.abilities, groups: undefined, isLive: true })
 }
 
 async function logout(world: World, random: Random): Promise<void> {
   const known = random.pick([...world.state.tokens, undefined])
   if (known === undefined || world.isOpen) return
-  if (await judged(world, 'logout', known.isLive ? 200 : 401, known.token) !== undefined) known.isLive = false
+  const { status } = await world.ask(known, { operation: 'logout', method: 'POST', wanted: known.isLive ? 200 : 401 })
+  if (status === 200) known.isLive = false
 }
-
-const present = ({ state }: World, id: number): string | undefined => state.entries[id - 1]?.password
-const setting = (password: string): { readonly password: string, readonly usuario: string } =>
-  ({ password, usuario: usuarioOf(password) })
 
 async function byOwner(world: World, operation: string, id: number, body?: Partial<Fields>): Promise<unknown> {
   return world.ask(await world.tokenOf(OWNER), { operation, id, body })
-}
-
-/** The same password in two entries; then one of them gets another. */
-async function equal(world: World, random: Random): Promise<void> {
-  const [from, to] = [anyId(world, random), anyId(world, random)]
-  const password = present(world, from)
-  if (password === undefined || present(world, to) === undefined || world.state.knows.of.get(to)!.has(password)) return
-  await byOwner(world, 'updatePassword', to, setting(password))
-  if (random.int(2) === 0) {
-    await world.ask(await anyToken(world, random), { operation: 'getPassword', id: random.pick([from, to]) })
-  }
-  await check(world)
-  if (random.int(2) === 0) await byOwner(world, 'updatePassword', from, world.fresh())
-}
-
-/** A value that no entry has any more is set again; who knew it knows it. */
-async function again(world: World, random: Random): Promise<void> {
-  const there = new Set(world.state.entries.map(entry => entry?.password))
-  const gone = [...world.state.knows.ever].filter(password => !there.has(password))
-  const id = anyId(world, random)
-  if (gone.length === 0 || present(world, id) === undefined) return
-  await byOwner(world, 'updatePassword', id, setting(random.pick(gone)))
-}
-
-/** Somebody sets the password that is there, which changes nothing. */
-async function same(world: World, random: Random): Promise<void> {
-  const id = anyId(world, random)
-  const password = present(world, id)
-  if (password === undefined) return
-  const { json } = await world.ask(await anyToken(world, random),
-    { operation: 'updatePassword', id, body: { usuario: usuarioOf(password) } })
-  if (json?.password?.password !== password) return
-  await world.ask(await anyToken(world, random), { operation: 'updatePassword', id, body: setting(password) })
 }
 
 /** The user, with all abilities, of these groups or all, and a token that has not been narrowed. */
@@ -293,9 +261,7 @@ export const REQUESTS: Steps = {
   stopUnderLoad: { when: 'running', run: ended('SIGTERM') },
   login: { when: 'running', run: login },
   logout: { when: 'running', run: logout },
-  equal: { when: 'running', run: equal },
-  again: { when: 'running', run: again },
-  same: { when: 'running', run: same },
+  equal: { when: 'running', beside: true, run: one('equal') },
   narrowed: { when: 'running', needsCommands: true, run: narrowed },
   crossing: { when: 'running', needsCommands: true, run: crossing },
   full: { when: 'running', on: ['small'], needsCommands: true, run: full },

@@ -176,13 +176,13 @@ const ASKS: { readonly [operation: string]: string } = {
 
 /** What a request must be answered; undefined: what is known does not say it. */
 export function statusOf(state: State, token: Token | undefined, operation: string, id: number,
-  body: Partial<Fields> = {}): number | undefined {
+  body?: Partial<Fields>): number | undefined {
   if (token?.isLive === false) return 401
   const abilities = token?.abilities ?? ['*']
   const groups = token && groupsOf(state, token)
   if (!covers(abilities, ASKS[operation]!)) return 403
   if (operation === 'createPassword') {
-    const grupo = body.grupo || (groups?.length === 1 ? groups[0] : undefined)
+    const grupo = body?.grupo || (groups?.length === 1 ? groups[0] : undefined)
     return sees(groups, grupo) ? 200 : 400
   }
   if (operation === 'listPassword') {
@@ -194,7 +194,7 @@ export function statusOf(state: State, token: Token | undefined, operation: stri
   const entry = state.entries[id - 1]
   if (!entry || !sees(groups, entry.grupo || undefined)) return 404
   if (operation === 'formerPassword') return undefined
-  if (operation !== 'updatePassword' || body.grupo === undefined) return 200
+  if (operation !== 'updatePassword' || body?.grupo === undefined) return 200
   if (!sees(groups, body.grupo || undefined)) return 400
   return body.grupo !== (entry.grupo ?? '') && !covers(abilities, 'password:delete') ? 403 : 200
 }

@@ -57,8 +57,10 @@ export interface Request {
   readonly id?: number
   readonly version?: number
   readonly method?: 'GET' | 'HEAD' | 'POST'
-  readonly body?: Partial<Fields> | undefined
+  readonly body?: object | undefined
   readonly cut?: Cut
+  /** The status of the answer, where the model does not say it. */
+  readonly wanted?: number
 }
 
 export class World {
@@ -149,8 +151,8 @@ export class World {
   gap(state: State = this.state): void { state.knows.unrecorded = new Set(this.passwords) }
 
   forget(): void {
-    const present = this.state.entries.flatMap(entry => entry === null ? [] : [entry.password])
-    forget(this.state.knows, present)
+    const { entries, open } = this.state
+    forget(this.state.knows, new Set([...entries, ...open.map(({ set }) => set)].map(one => one?.password)))
     this.state.former = new Map(this.state.entries.flatMap((entry, at) =>
       entry === null ? [] : [[at + 1, new Set([entry.password])]]))
   }
@@ -335,13 +337,14 @@ export class World {
     // At once with others, only what nobody else decides is known.
     const isVague = this.isAtOnce &&
       ((token !== undefined && token.email !== OWNER) || operation === 'listPassword' || id > state.entries.length)
-    const wanted = isVague ? undefined : statusOf(state, token, operation, id, body)
+    const wanted = request.wanted ?? (isVague ? undefined : statusOf(state, token, operation, id, body))
     const answer = await exchange(url, { method, path, token: token?.token, body, cut })
     const young = this.passwords.slice(-MAX_YOUNG)
     if (token !== undefined) this.people.add(token.email)
-    answered(state.knows, { who: token?.email, operation, id, sets: body?.password }, answer, this.isFailing, young)
+    const sets = request.wanted === undefined ? (body as Partial<Fields> | undefined)?.password : undefined
+    answered(state.knows, { who: token?.email, operation, id, sets }, answer, this.isFailing, young)
     this.#judge(request, answer, wanted)
-    if (method === 'POST') this.#noteChange(operation, id, answer, body, token)
+    if (method === 'POST') this.#noteChange(request, answer, token)
     return answer
   }
 
@@ -360,11 +363,13 @@ export class World {
     throw new Defect(`${operation} is answered ${status}, not ${wanted}: ${id}: ${JSON.stringify(json)}`)
   }
 
-  #noteChange(operation: string, id: number, { status, isWhole }: Exchange, body: Partial<Fields> | undefined,
+  #noteChange({ operation, id = 0, wanted, ...asked }: Request, { status, isWhole }: Exchange,
     token: Token | undefined): void {
+    const body = asked.body as Partial<Fields> | undefined
     const isUnknown = !isWhole || (this.isFailing && status! >= 500)
     if (status !== 200 && !isUnknown) return
     if (status === 200) this.acknowledged()
+    if (wanted !== undefined) return
     const groups = token && groupsOf(this.state, token)
     const set = operation === 'deletePassword' ? { status: 0 as const }
       : operation === 'restorePassword' ? { status: 1 as const }
