@@ -69,6 +69,22 @@ test('a login that began before the factor was given does not pass without a cod
   assert.equal(await login, false)
 })
 
+test('tokens that exist when a second factor is given stay, also when it is taken away', async () => {
+  const world = new World()
+  const store = world.open()
+  await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const login = await store.accounts.login({ email: ANA, password: PASSWORD, code: undefined, client: '' }, undefined)
+  const tokens = [login!.token, (await store.accounts.issue(ANA, undefined, undefined))!.token]
+  const change: readonly (() => Promise<unknown>)[] = [
+    () => store.accounts.giveFactor(ANA, FACTOR, codeOf(world.nowMs)), () => store.accounts.removeFactor(ANA)]
+  for (const act of change) {
+    assert.equal(await act(), true)
+    for (const { accounts } of [store, world.open()]) {
+      assert.deepEqual(tokens.map(token => accounts.session(token) !== undefined), [true, true])
+    }
+  }
+})
+
 test('the first code must be right; what is taken away is not asked for; a removed user has none', async () => {
   const world = new World()
   const store = world.open()

@@ -63,6 +63,41 @@ test('a first read is recorded before it is answered, and no read of the same pa
   assert.deepEqual(knows(1), [1, 2], 'the same value changes nothing')
 })
 
+test('all tokens of a user count as one person, also tokens of single groups', async t => {
+  const { started, ana, told, knows } = await team(t)
+  const { accounts } = started.service
+  for (const grupo of ['a', 'b']) await ana('POST', 'createPassword', { ...FIELDS, password: grupo, grupo })
+  const tokens = [await accounts!.issue(BEA, undefined, undefined, 'all'),
+    await accounts!.issue(BEA, ['password:read'], undefined, 'of a', ['a']),
+    await accounts!.issue(BEA, ['password:read'], 5, 'also of a', ['a'])]
+  const got = async (n: number, id: number): Promise<number> =>
+    (await call(t, started.url, 'GET', `/api/getPassword/${id}`, { token: tokens[n]!.token })).status
+  assert.deepEqual([await got(1, 1), await got(1, 2)], [200, 404])
+  assert.deepEqual([await got(2, 1), await got(0, 1)], [200, 200])
+  assert.deepEqual([told().map(([by]) => by), knows(1), knows(2)], [[2], [1, 2], [1]])
+  assert.equal(await got(0, 2), 200)
+  assert.equal(told().length, 2)
+  const { json } = await ana('GET', 'whoKnows/1')
+  assert.deepEqual(json.knows.map(({ user }: any) => user.email), [ANA, BEA])
+})
+
+test('the journal grows by at most some 300 bytes for each user and password, however often that is read', async t => {
+  const { started, ana, bea } = await team(t)
+  const ENTRIES = 20
+  for (let n = 0; n < ENTRIES; n++) await createEntry(started.service.store, { ...FIELDS, password: `p${n}` }, null)
+  const bytes = (): number => readFileSync(join(started.folder, 'journal.jsonl')).length
+  const before = bytes()
+  // One at a time: no record is shared.
+  for (const as of [ana, bea]) for (let id = 1; id <= ENTRIES; id++) await as('GET', `getPassword/${id}`)
+  const grown = bytes() - before
+  assert.ok(grown > 0 && grown <= 2 * ENTRIES * 310, `${grown / (2 * ENTRIES)} bytes each`)
+  for (const as of [ana, bea]) {
+    for (let id = 1; id <= ENTRIES; id++) await as('GET', `getPassword/${id}`)
+    await as('GET', 'listPassword')
+  }
+  assert.equal(bytes() - before, grown)
+})
+
 test('an update tells the password that it leaves as it is, and one that changes nothing does, too', async t => {
   for (const body of [{ usuario: 'v' }, {}, { password: 'P1' }]) {
     const { ana, bea, told, knows } = await team(t)

@@ -1,5 +1,7 @@
 /** Login and logout (contract §5.3, §5.4, §8.5) on sockets. */
 import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { TOKEN_SWEEP_MS } from '../../src/limits.ts'
 import { event } from '../../src/store/events.ts'
@@ -144,6 +146,21 @@ test('§5.4 logout revokes the very token that was used, whatever its abilities,
   const again = await startService(t, { auth: 'bearer', data: folder })
   assert.equal((await list(t, again.url, used)).status, 401)
   assert.equal((await list(t, again.url, kept)).status, 404)
+})
+
+test('while the journal takes no changes nobody can log in, and nobody can revoke a token', async t => {
+  const { url, service, folder } = await startProtected(t, NO_LIMIT)
+  const { accounts } = service
+  const token = (await login(t, url)).json.token as string
+  const body = { password: 'p', sistema: 's', usuario: 'u' }
+  assert.equal((await call(t, url, 'POST', '/api/createPassword', { token, body })).status, 200)
+  renameSync(join(folder, 'journal.jsonl'), join(folder, 'aside'))
+  assert.equal((await login(t, url)).status, 500)
+  assert.equal((await call(t, url, 'POST', '/api/logout', { token })).status, 500)
+  await assert.rejects(accounts!.revoke(accounts!.session(token)!.hash, null), { code: 'journal-failed' })
+  await assert.rejects(accounts!.revokeAll(ANA), { code: 'journal-failed' })
+  await assert.rejects(accounts!.removeUser(ANA), { code: 'journal-failed' })
+  assert.equal((await list(t, url, token)).status, 200, 'the token is valid as before')
 })
 
 test('§5.5 a token of a login ends after TOKEN_TTL_MINUTES, fractions allowed', async t => {

@@ -41,7 +41,7 @@ function assertRefusal(answer: RawAnswer | undefined, status: number, what: stri
   assert.equal(answer.headers['connection'], 'close', what)
 }
 
-test('what is no request is answered by one refusal in JSON, and the connection ends', async t => {
+test('what is no request, or a proxy could read in another way, is refused once, and the connection ends', async t => {
   const { url, service } = await withEntry(t)
   for (const [what, status, ...bytes] of refused) {
     await t.test(`${what}: ${status}`, async t => {

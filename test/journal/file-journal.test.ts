@@ -266,6 +266,19 @@ for (const [what, tamper, fault] of TAMPERINGS) {
   })
 }
 
+test('an edit that keeps the length is noticed by the next start, and not before', async t => {
+  const { journal, folder, path } = await openFaulty(t)
+  await commitAll(journal, [1])
+  const bytes = readFileSync(path)
+  const at = bytes.lastIndexOf('"sealed":"') + 30
+  bytes[at] = bytes[at] === 0x41 ? 0x42 : 0x41
+  writeFileSync(path, bytes, { flag: 'r+' })
+  assert.equal(journal.status().fault, undefined)
+  assert.deepEqual(await commitAll(journal, [2]), ['done'])
+  await journal.close()
+  await assert.rejects(openJournal(folder), error => failure('journal-damaged', /line 2 at byte \d+/)(error))
+})
+
 test('a failed write cuts nothing off a file that took the place of the journal meanwhile', async t => {
   const { journal, path, faulty } = await openFaulty(t)
   await commitAll(journal, [1])

@@ -1,7 +1,7 @@
 /** A line's form, what its hash and seal cover, and what somebody without the key cannot do to it. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { keyring } from '../../src/journal/keys.ts'
@@ -10,11 +10,13 @@ import {
 } from '../../src/journal/line.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
 import {
-  commitTogether, event, journalBytes, keyName, keysOf, linesOf, makeJournal, NO_HASH, openJournal, referenceLine,
+  commitTogether, event, journalBytes, keyName, keysOf, linesOf, NO_HASH, openJournal, referenceLine,
   verify, withHash, type LineParts
 } from '../support/journal.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
+import { fileStore } from '../support/stores.ts'
+import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const secret = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
 const key = keyring([secret]).newest
@@ -202,22 +204,36 @@ function anyData(random: Random, depth: number): unknown {
   return random.pick(kinds)()
 }
 
-test('nothing of the data is in the file, in no encoding', async t => {
+test('who reads the disk without the key finds no entry, no user and no token, in no encoding', async t => {
   const folder = freshFolder(t)
-  const secret = 'Zanahoria-Ñandú-✓-2026'
-  const data = { id: 1, password: secret, sistema: `${secret}-s`, usuario: `${secret}-u` }
-  const bytes = await makeJournal(folder, Array(3).fill([{ type: 'entry.created', by: null, data }]))
-  const seals = linesOf(bytes).map(line => Buffer.from(JSON.parse(line).sealed, 'base64'))
+  const word = 'Zanahoria-Ñandú-✓-2026'
+  const store = await fileStore(folder)
+  for (let n = 0; n < 2; n++) {
+    await createEntry(store, { password: word, sistema: `${word}-s`, usuario: `${word}-u`, notas: word,
+      grupo: 'Verduras', url: 'https://hortaliza.example' }, null)
+  }
+  await store.accounts.addUser('legumbre@example.org', 'Calabaza', ['*'], 'hierbabuena hierbabuena', ['Verduras'])
+  const { token } = (await store.accounts.issue('legumbre@example.org', undefined, undefined))!
+  await store.close()
+  const bytes = journalBytes(folder)
+  const lines = linesOf(bytes).map(line => JSON.parse(line))
+  const seals = lines.map(({ sealed }) => Buffer.from(sealed, 'base64'))
   const held = Buffer.concat([bytes, ...seals])
-  const plain = Buffer.from(secret)
-  const forms = [
-    plain, Buffer.from(secret, 'utf16le'), Buffer.from(secret, 'latin1'), Buffer.from(plain.toString('hex')),
-    ...[0, 1, 2].map(shift => Buffer.from(plain.subarray(shift, shift + 18).toString('base64'))),
-    Buffer.from('Zanahoria'), Buffer.from('password'), Buffer.from('usuario')
-  ]
-  for (const form of forms) assert.equal(held.indexOf(form), -1, form.toString())
-  const ciphertexts = seals.map(seal => seal.toString('hex', 12))
-  assert.equal(new Set(ciphertexts).size, 3, 'equal data is sealed to different bytes')
+  const hash = createHash('sha256').update(token).digest()
+  for (const secret of [word, 'Zanahoria', 'Verduras', 'hortaliza', 'legumbre', 'Calabaza', 'hierbabuena', token,
+    token.slice(4), hash.toString('hex'), hash, hash.toString('base64url'), 'password', 'usuario', 'scrypt']) {
+    const plain = typeof secret === 'string' ? Buffer.from(secret) : secret
+    for (const form of [plain, Buffer.from(plain.toString('utf8'), 'utf16le'), Buffer.from(plain.toString('hex')),
+      ...[0, 1, 2].map(shift => plain.subarray(shift, shift + Math.floor((plain.length - shift) / 3) * 3))
+        .filter(part => part.length > 5).map(part => Buffer.from(part.toString('base64')))]) {
+      assert.equal(held.indexOf(form), -1, form.toString())
+    }
+  }
+  // What can be seen: how many records there are, and of each the type, the time, the length and the user's number.
+  assert.deepEqual(new Set(lines.flatMap(line => Object.keys(line))),
+    new Set(['seq', 'time', 'type', 'by', 'key', 'sealed', 'hash']))
+  const [one, two] = seals.filter((_, i) => lines[i].type === 'fields.created')
+  assert.notEqual(one!.toString('hex', 12), two!.toString('hex', 12), 'equal data is sealed to different bytes')
 })
 
 test('the first bit of a nonce marks the first line of each write, and no nonce comes twice', async t => {

@@ -4,7 +4,7 @@ import { randomOf } from '../support/random.ts'
 import { DAMAGES, makeSource, MOVES, salvageAndCheck } from '../support/salvage.ts'
 import { freshFolder } from '../support/service.ts'
 
-test('of a journal with each damage all that can be opened comes through a salvage, and nothing else', async t => {
+test('of a journal with each damage a salvage saves the lines whose seal opens, and gives nobody access', async t => {
   const random = randomOf(t)
   const source = await makeSource(random, freshFolder(t), 'mixed', 20)
   for (const [name, damage] of Object.entries(DAMAGES)) {

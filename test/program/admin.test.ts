@@ -662,10 +662,12 @@ test('a backup of a served journal is verified, for its owner alone, and never m
   const program = await startProgram(t, { flags: { data: folder } })
   for (let n = 0; n < 5; n++) await send(program.url, 'POST', '/api/createPassword', entry)
   const target = join(freshFolder(t), 'copy')
-  assert.match(await done(folder, `journal backup ${target}`), /^6 records/)
+  assert.match(await done(folder, `journal backup ${target}`), joined(/^6 records, head \w{64}\n/,
+    /it is read with the keys \w{8} of .*journal\.key: keep a copy of that file elsewhere\n/))
   assert.equal(statSync(target).mode & 0o777, 0o600)
   assert.deepEqual(readdirSync(dirname(target)), ['copy'])
-  await refused(folder, `journal backup ${target}`, 1, /exists already/)
+  await refused(folder, `journal backup ${target}`, 1, /exists already; --timestamp adds the time to the name$/m)
+  await done(folder, `journal backup ${target}.jsonl --timestamp`)
   assert.match(await done(folder, `journal verify ${target}`), /^records 6\n/)
 })
 

@@ -132,18 +132,52 @@ test('the verifier says the same of archives that join, with the key, and refuse
   assert.match(python('--key', join(await initialized(t), 'journal.key')).stdout, /line 1 at byte 0: .*key/)
 })
 
-test('beside a service compaction and re-encryption say how long it must be stopped, and change nothing', async t => {
-  const program = await startProgram(t)
-  await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
-  const before = readFileSync(join(program.folder, 'journal.jsonl'))
-  for (const [words, what] of [['journal compact', 'compaction'], ['key rewrite', 're-encryption']] as const) {
-    await refused(program.folder, words, 1,
-      new RegExp(`process ${program.pid} has this journal: stop the service, run the command again, and start ` +
-      `the service\\. A ${what} takes about \\d+\\.\\d s, since the last start has read the journal in \\d+\\.\\d s$`,
-        'm'))
+test('beside a service what rewrites the journal is refused, says what to do, and changes nothing; rotation works',
+  async t => {
+    const program = await startProgram(t)
+    await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
+    const path = join(program.folder, 'journal.jsonl')
+    const aside = freshFolder(t)
+    await done(program.folder, `journal backup ${join(aside, 'copy')}`)
+    const before = readFileSync(path)
+    for (const [words, what] of [['journal compact', 'compaction'], ['key rewrite', 're-encryption']] as const) {
+      await refused(program.folder, words, 1,
+        new RegExp(`process ${program.pid} has this journal: stop the service, run the command again, and start ` +
+        `the service\\. A ${what} takes about \\d+\\.\\d s, since the last start has read the journal in \\d+\\.\\d s$`,
+          'm'))
+    }
+    await refused(program.folder, `journal restore ${join(aside, 'copy')}`, 1, new RegExp(`process ${program.pid}`))
+    await refused(program.folder, `journal salvage ${path} --to ${join(aside, 'saved')}`, 1,
+      /a service runs on this journal/)
+    assert.ok(readFileSync(path).equals(before))
+    assert.deepEqual(readdirSync(aside), ['copy'])
+    await done(program.folder, 'key rotate')
+    assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200)
+    assert.equal((await program.stop()).code, 0)
+    for (const words of ['journal compact', 'key rewrite']) await done(program.folder, words)
+    assert.match(await done(program.folder, 'journal verify'), /^entries 1 \(1 active\)$/m)
+  })
+
+test('a start does not notice an older copy, nor newest lines that were cut off: a noted head shows both', async t => {
+  const folder = await initialized(t)
+  const path = join(folder, 'journal.jsonl')
+  const add = (): Promise<string> => done(folder, 'entry add --system s --user u --password-stdin', 'p')
+  await add()
+  const older = readFileSync(path)
+  for (let n = 0; n < 2; n++) await add()
+  const whole = readFileSync(path)
+  const { head } = await verified(folder)
+  assert.match(await done(folder, `journal verify --head ${head}`), /^noted +at record 4$/m)
+  const cut = whole.subarray(0, whole.lastIndexOf(10, whole.length - 2) + 1)
+  for (const [what, bytes, entries] of [['an older copy', older, 1], ['cut', cut, 2]] as const) {
+    writeFileSync(path, bytes)
+    assert.equal(JSON.parse(await done(folder, 'entry list --json')).length, entries, what)
+    assert.equal((await verified(folder)).records, entries + 1, what)
+    const { code, error } = await admin(folder, `journal verify --head ${head}`)
+    assert.equal(code, 3, what)
+    assert.match(error, /the noted head is nowhere in this journal/, what)
   }
-  assert.ok(readFileSync(join(program.folder, 'journal.jsonl')).equals(before))
-  assert.equal((await program.stop()).code, 0)
-  for (const words of ['journal compact', 'key rewrite']) await done(program.folder, words)
-  assert.match(await done(program.folder, 'journal verify'), /^entries 1 \(1 active\)$/m)
+  writeFileSync(path, older)
+  await add()
+  assert.equal((await admin(folder, `journal verify --head ${head}`)).code, 3, 'also once it has grown again')
 })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { admin, done, initialized } from '../support/admin.ts'
 import { runProgram, startProgram } from '../support/program.ts'
-import { send } from '../support/service.ts'
+import { freshFolder, send } from '../support/service.ts'
 
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
 
@@ -45,6 +45,25 @@ test('an older key file that is put back refuses changes and rotation until the 
   await program.kill()
   const again = await startProgram(t, { flags: { data: folder } })
   assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, 6)
+})
+
+test('after key rewrite the old key still opens an older backup, and nothing of the journal', async t => {
+  const folder = await initialized(t)
+  const path = join(folder, 'journal.key')
+  const copy = join(freshFolder(t), 'copy.jsonl')
+  await done(folder, 'entry add --system s --user u --password-stdin', 'p')
+  await done(folder, `journal backup ${copy}`)
+  const old = readFileSync(path)
+  await done(folder, 'key rotate')
+  await done(folder, 'key rewrite')
+  assert.match(await done(folder, `journal verify ${copy}`), /^records 2\n/)
+  const both = readFileSync(path, 'latin1')
+  writeFileSync(path, old)
+  assert.match(await done(folder, `journal verify ${copy}`), /^records 2\n/)
+  assert.equal((await admin(folder, 'journal verify')).code, 3)
+  writeFileSync(path, both.split('\n').slice(1).join('\n'))
+  assert.match(await done(folder, 'journal verify'), /^entries 1 \(1 active\)$/m)
+  assert.equal((await admin(folder, `journal verify ${copy}`)).code, 3)
 })
 
 test('a link to the key file may be moved on to a copy, and stays a link when a key is added there', async t => {

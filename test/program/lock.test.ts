@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -12,7 +12,7 @@ import { openStorage } from '../../src/storage.ts'
 import { ADMIN, admin, done, initialized, refused, type Done } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { VERSION } from '../../src/version.ts'
-import { socketsIn, startProgram, until, type Program } from '../support/program.ts'
+import { runProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
 /** Removes the sockets of a folder, as a cleaner of temporary files does; gives how many there were. */
 function clean(folder: string): number {
@@ -29,6 +29,18 @@ async function systemsIn(folder: string): Promise<readonly string[]> {
   const listed = JSON.parse(await done(folder, 'entry list --json'))
   return listed.map(({ sistema }: { sistema: string }) => sistema)
 }
+
+test('of two processes that are started on one folder the second does not start, and changes nothing', async t => {
+  const first = await startProgram(t)
+  assert.equal(await create(first, 'a'), 200)
+  const before = [readdirSync(first.folder), readFileSync(join(first.folder, 'journal.jsonl'))]
+  const { code, stdout, stderr } = await runProgram(t, { flags: { data: first.folder } })
+  assert.deepEqual([code, stderr],
+    [1, `error: the lock of the data folder cannot be had: ${first.folder} belongs to process ${first.pid}\n`])
+  assert.doesNotMatch(stdout, /ready/)
+  assert.deepEqual([readdirSync(first.folder), readFileSync(join(first.folder, 'journal.jsonl'))], before)
+  assert.equal(await create(first, 'b'), 200)
+})
 
 test('a service whose socket was removed takes no more changes and says so, while reads go on', async t => {
   const service = await startProgram(t)

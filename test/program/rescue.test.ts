@@ -200,25 +200,6 @@ test('without a service a rescue names restore, then salvage', async t => {
       /restore a backup \(journal restore\), or .*\(journal salvage\)$/m))
 })
 
-test('a restore ends all tokens, unless it is told to keep them', async t => {
-  const folder = await initialized(t)
-  await done(folder, 'user add ana@x --password-stdin', 'a long password')
-  await done(folder, 'token issue ana@x')
-  const copy = join(freshFolder(t), 'copy')
-  assert.match(await done(folder, `journal backup ${copy}`),
-    /^it is read with the keys \w{8} of .*journal\.key: keep a copy of that file elsewhere$/m)
-  await refused(folder, `journal backup ${copy}`, 1, /exists already; --timestamp adds the time to the name$/m)
-  await done(folder, `journal backup ${copy}.jsonl --timestamp`)
-  for (const [flag, tokens, says] of [['', '[]', /^1 token ended/m],
-    [' --keep-tokens', 'ana@x', /^users and tokens are as of .*: ana@x$/m]] as const) {
-    renameSync(join(folder, 'journal.jsonl'), join(freshFolder(t), 'old'))
-    const restored = await done(folder, `journal restore ${copy}${flag}`)
-    assert.match(restored, says)
-    assert.match(restored, /remove those who have left: user remove EMAIL/)
-    assert.ok((await done(folder, 'token list --json')).includes(tokens))
-  }
-})
-
 /** Names of files that may hold the newest state, from this version and earlier ones. */
 const LEFT = [
   'journal.rescued-2026-01-31T120000.000Z.jsonl', 'journal.jsonl.replaced-2026-01-31T120000.000Z',

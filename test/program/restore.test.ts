@@ -33,6 +33,29 @@ async function emptied(t: TestContext): Promise<{ readonly folder: string, reado
   return { folder, copy }
 }
 
+test('a restore ends all tokens, of every user, unless it is told to keep them', async t => {
+  const folder = await initialized(t)
+  const store = await fileStore(folder)
+  for (const email of ['ana@x', 'eva@x']) {
+    await store.accounts.addUser(email, email, ['*'], 'a long password')
+    await store.accounts.issue(email, undefined, undefined)
+    assert.ok(await store.accounts.login({ email, password: 'a long password', code: undefined, client: '' },
+      undefined))
+  }
+  await store.close()
+  const copy = join(freshFolder(t), 'copy')
+  await done(folder, `journal backup ${copy}`)
+  // Twice: the second time nothing is left that the first one ended.
+  for (const [flag, tokens, says] of [['', 0, /^4 tokens ended/m], ['', 0, /^4 tokens ended/m],
+    [' --keep-tokens', 4, /^users and tokens are as of .*: ana@x, eva@x$/m]] as const) {
+    renameSync(join(folder, JOURNAL), join(freshFolder(t), 'old'))
+    const restored = await done(folder, `journal restore ${copy}${flag}`)
+    assert.match(restored, says)
+    assert.match(restored, /remove those who have left: user remove EMAIL/)
+    assert.equal(JSON.parse(await done(folder, 'token list --json')).length, tokens, flag)
+  }
+})
+
 test('a restore replaces no journal that was written while it read, nor one that has appeared', async t => {
   const { folder, copy } = await emptied(t)
   const holds = freshFolder(t)
@@ -169,6 +192,26 @@ test('a backup beside which a service begins names no head for a restore', async
   assert.equal(code, 0)
   assert.match(said, /^a service has the journal: passwords may be read after this head/m)
   assert.doesNotMatch(said, /--head [0-9a-f]{64}/)
+})
+
+test('a backup verifies its copy: one that the device has changed is refused, and gets no name', async t => {
+  const { folder } = await emptied(t)
+  await done(folder, 'init')
+  await done(folder, 'entry add --system s --user u --password-stdin', 'p')
+  const holds = freshFolder(t)
+  const [place, target] = [freshFolder(t), 'copy.jsonl']
+  hold(holds, 'rewrite')
+  const ended = adminProcess(folder, `journal backup ${join(place, target)}`, '', holds)
+  await until('the backup to read its copy', () => isReached(holds))
+  const [part] = readdirSync(place)
+  const bytes = readFileSync(join(place, part!))
+  bytes[bytes.length - 100]! ^= 1
+  writeFileSync(join(place, part!), bytes)
+  letGo(holds)
+  const { code, error } = await ended
+  assert.equal(code, 3, error)
+  assert.match(error, /line 2 at byte \d+/)
+  assert.deepEqual(readdirSync(place), [])
 })
 
 test('with the head of its service\'s stop a restore leaves no gap; with another one it changes nothing', async t => {

@@ -7,11 +7,15 @@ import { test } from 'node:test'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { ANA, call, startProtected, tokenOf } from '../support/accounts.ts'
 
+/** The routes that may answer with notes (SECURITY.md, Where secrets leave). */
+const OF_NOTES = /\/(getPassword|listPassword|updatePassword|formerNotes)\b/
+const OTP = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'
+
 /** By id, from 1. The first password of each stands in no other field. */
 const ENTRIES = [1, 2, 3].map(n => ({ password: `SECRET-${n}-ÑANDÚ`, sistema: `s${n}`, usuario: `u${n}`,
-  notas: 'a note' }))
+  notas: 'a note', otp: OTP }))
 
-test('every answer that has a present password in it is sent to somebody who is recorded as knowing it', async t => {
+test('a password is sent only to who is recorded as knowing it, notes by four routes, otp never', async t => {
   const started = await startProtected(t, { 'extra-routes': 'on', 'rate-limit': '0', 'login-limit': '0' })
   const { url, service: { store, accounts } } = started
   for (const fields of ENTRIES) await createEntry(store, fields, null)
@@ -24,6 +28,7 @@ test('every answer that has a present password in it is sent to somebody who is 
       one })))
   const { history } = (await call(t, url, 'GET', '/api/historyPassword/1', { token: all })).json
   let seen = 0
+  const ofNotes = new Set<string>()
   for (const { path, method, ability, one } of routes) {
     if (/log(in|out)$|changeOwnPassword$|endOwnSessions$/.test(path)) continue // they end the token
     const examples = one.requestBody?.content['application/json'].examples ?? {}
@@ -44,6 +49,9 @@ test('every answer that has a present password in it is sent to somebody who is 
           const { text } = await call(t, url, method, path.replace('{id}', `${id}`).replace('{version}', `${version}`),
             { token, body })
           const what = `${method} ${path}, ${id}`
+          assert.ok(OF_NOTES.test(path) || !text.includes('a note'), `${what} has notes`)
+          assert.ok(!text.includes(OTP), `${what} has the secret of codes`)
+          if (text.includes('a note')) ofNotes.add(OF_NOTES.exec(path)![1]!)
           for (const [known, password] of passwords) {
             const isTold = text.includes(JSON.stringify(password))
             const isKnown = store.state.knowledge.knows(user, known)
@@ -57,6 +65,7 @@ test('every answer that has a present password in it is sent to somebody who is 
   const tellers = routes.filter(({ path }) =>
     /getPassword|listPassword|updatePassword|formerPassword|formerNotes/.test(path))
   assert.equal(tellers.length, 5, 'these were among them')
+  assert.equal(ofNotes.size, 4)
   assert.ok(seen > 20)
   assert.ok(store.state.userOf(ANA) !== undefined)
 })
