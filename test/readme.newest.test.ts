@@ -15,6 +15,7 @@ import {
 import * as parts from '../src/parts.ts'
 import type { Part } from '../src/part.ts'
 import { SETTINGS } from '../src/settings.ts'
+import { done, initialized } from './support/admin.ts'
 import { startProgram } from './support/program.ts'
 import { missing } from './support/programs.ts'
 import { freshFolder, startService } from './support/service.ts'
@@ -97,6 +98,44 @@ test('the curl examples give what they say, and show each of the five operations
     assert.equal(stdout, answer, command)
   }
 })
+
+test('the commands of "Protect it" make three users and a token, and what they say of them holds; the entries stay',
+  async t => {
+    const [, block] = /^## Protect it\n[^]*?^```sh\n([^]*?)^```$/m.exec(README)!
+    const lines = block!.trimEnd().split('\n').map(line => line.replace(/ +#.*/, ''))
+    assert.equal(lines.pop(), 'AUTH=bearer node dist/server.js')
+    const folder = await initialized(t)
+    for (const group of ['servers', 'office', 'other']) {
+      await done(folder, `entry add --system ${group} --user u --group ${group} --password-stdin`, 'p')
+    }
+    const secret = 'a long password of somebody'
+    const printed: string[] = []
+    for (const line of lines) {
+      const [, words] = /^node dist\/admin\.js (.*)$/.exec(line)!
+      const asks = words!.startsWith('user add')
+      printed.push(await done(folder, `${words}${asks ? ' --password-stdin' : ''}`, asks ? secret : ''))
+    }
+    const [script] = /\bpes_\S+/.exec(printed.at(-1)!)!
+    const { url } = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+    const headers = { 'Content-Type': 'application/json' }
+    const systemsOf = async (token?: string): Promise<unknown> => {
+      const asked = token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }
+      const answer = await fetch(`${url}/api/listPassword`, asked)
+      return answer.status === 200 ? ((await answer.json()) as any[]).map(({ sistema }) => sistema) : answer.status
+    }
+    const loggedIn = async (email: string): Promise<string> => {
+      const body = JSON.stringify({ email, password: secret })
+      const answer = await fetch(`${url}/api/login`, { method: 'POST', headers, body })
+      return (await answer.json() as any).token
+    }
+    assert.deepEqual([await systemsOf(), await systemsOf(script), await systemsOf(await loggedIn('ana@example.org')),
+      await systemsOf(await loggedIn('eva@example.org'))],
+      [401, ['servers'], ['servers', 'office', 'other'], ['servers', 'office']])
+    const body = JSON.stringify({ password: 'p', sistema: 's', usuario: 'u' })
+    const denied = await fetch(`${url}/api/createPassword`,
+      { method: 'POST', headers: { ...headers, Authorization: `Bearer ${script}` }, body })
+    assert.equal(denied.status, 403, 'it may only read')
+  })
 
 test('each settings table is what the program reads by: the core\'s on its page, a part\'s in its README', () => {
   const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g,
