@@ -17,12 +17,12 @@ import { fileStore } from '../support/stores.ts'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { VERSION } from '../../src/version.ts'
 import { SECRET_FIELDS, type Entry } from '../../src/entries/entry.ts'
-import { startProgram, type Program } from '../support/program.ts'
-import { send, freshFolder } from '../support/service.ts'
+import { startProgram } from '../support/program.ts'
+import { freshFolder, send, startService, type Started } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import { NO_PYTHON } from '../support/programs.ts'
 
-async function statusWith({ url }: Program, token: string): Promise<number> {
+async function statusWith({ url }: Pick<Started, 'url'>, token: string): Promise<number> {
   return (await fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token.trim()}` } })).status
 }
 
@@ -190,7 +190,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
 }, async t => {
   const folder = await initialized(t)
   for (const isServed of [false, true]) {
-    if (isServed) await startProgram(t, { flags: { data: folder } })
+    if (isServed) await startService(t, { data: folder })
     const id = isServed ? 2 : 1
     assert.equal(await done(folder, 'entry add --system Correo --user ana --password-stdin', 'SECRET-1\n'),
       `entry ${id} (Correo, ana) created\n`)
@@ -362,7 +362,7 @@ test('who changed something is the account that ran the command, also behind sud
     assert.deepEqual([code, error], [0, ''], words)
   }
   const add = 'entry add --system s --user u --password-stdin'
-  const program = await startProgram(t, { flags: { data: folder, 'extra-routes': 'on' } })
+  const program = await startService(t, { data: folder, 'extra-routes': 'on' })
   await run(add, { LOGNAME: 'root', SUDO_USER: 'ana' })
   await run('entry edit 1 --user v', { USER: 'b\nö@x' })
   await run('entry delete 1', {})
@@ -376,7 +376,7 @@ test('who changed something is the account that ran the command, also behind sud
   await run('user add a@x --password-stdin', { SUDO_USER: 'ana' })
   await run('token issue a@x', { SUDO_USER: 'ana' })
   const tokens = await done(folder, 'token list --json')
-  assert.equal((await program.stop()).code, 0)
+  await program.service.close()
   await done(folder, 'journal compact --json')
   assert.equal(await done(folder, 'token list --json'), tokens)
   assert.match(await done(folder, 'journal verify'), /^entries 1 /m)
@@ -399,7 +399,7 @@ test('a group whose name is what a list says of all or of none is told from that
 
 test('users and tokens have groups: given, listed, changed, all again; a name that nobody has yet is said', async t => {
   const folder = await initialized(t)
-  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  const program = await startService(t, { data: folder, auth: 'bearer' })
   await done(folder, 'entry add --system s --user u --group Web --password-stdin', 'p')
   const added = await admin(folder, 'user add a@x --groups WEB,Mail --password-stdin', 'a long password\n')
   assert.deepEqual(added, {
@@ -436,7 +436,7 @@ test('users and tokens have groups: given, listed, changed, all again; a name th
 
 test('a user gets another name and other abilities; the tokens that there are may do no more, at once', async t => {
   const folder = await initialized(t)
-  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  const program = await startService(t, { data: folder, auth: 'bearer' })
   await done(folder, 'user add a@x --password-stdin', 'a long password\n')
   const tokens = [await done(folder, 'token issue a@x'),
     await done(folder, 'token issue a@x --abilities password:read,password:create')]
@@ -457,9 +457,9 @@ test('a user gets another name and other abilities; the tokens that there are ma
     /give one or more of --name N, --abilities A,B, and --groups A,B or --all-groups/)
   await refused(folder, 'user edit b@x --name x', 1, /no user/)
   await refused(folder, 'user edit a@x --abilities password:wrong', 2, /an ability must be one of/)
-  assert.equal((await program.stop()).code, 0)
+  await program.service.close()
   await done(folder, 'journal compact')
-  const again = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  const again = await startService(t, { data: folder, auth: 'bearer' })
   assert.deepEqual([await statusWith(again, tokens[0]!),
     JSON.parse(await done(folder, 'token list --json')).map((one: any) => one.abilities)],
     [200, [['password:read'], ['password:read']]])
@@ -512,7 +512,7 @@ test('commands on the journal\'s file need neither the lock nor a writable folde
 })
 
 test('an entry is found and shown by a running service in two requests, which read no file', async t => {
-  const program = await startProgram(t)
+  const program = await startService(t)
   await send(program.url, 'POST', '/api/createPassword', { ...entry, sistema: 'github' })
   const [path, aside] = [join(program.folder, 'journal.jsonl'), join(program.folder, 'aside')]
   renameSync(path, aside)
@@ -659,7 +659,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
 
 test('a backup of a served journal is verified, for its owner alone, and never made over a file', async t => {
   const folder = await initialized(t)
-  const program = await startProgram(t, { flags: { data: folder } })
+  const program = await startService(t, { data: folder })
   for (let n = 0; n < 5; n++) await send(program.url, 'POST', '/api/createPassword', entry)
   const target = join(freshFolder(t), 'copy')
   assert.match(await done(folder, `journal backup ${target}`), joined(/^6 records, head \w{64}\n/,

@@ -34,7 +34,6 @@ function ahead(ms: number): readonly string[] {
 }
 
 const ROWS: { readonly [what: string]: Row } = {
-  'a run without an access log': { act: async () => [] },
   'a compaction': {
     act: async ({ folder, program, start }) => {
       await program.stop()
@@ -83,7 +82,7 @@ const ROWS: { readonly [what: string]: Row } = {
       return [3]
     }
   },
-  'HEAD, a refusal, and a list without secrets': {
+  'a run without an access log, HEAD, a refusal, and a list without secrets': {
     act: async ({ ask }) => {
       for (const path of ['getPassword/2', 'listPassword']) await ask('HEAD', path, 'bea@x')
       await ask('GET', 'getPassword/9', 'bea@x')
