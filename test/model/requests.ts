@@ -8,7 +8,7 @@ import { check } from './check.ts'
 import { Defect } from './client.ts'
 import { usuarioOf } from './knowledge.ts'
 import { OWNER, PASSWORD, rightsFlag, Unusable, type Request, type World } from './world.ts'
-import { setRights, type Fields, type Groups, type Token } from './state.ts'
+import { isCertain, setRights, type Fields, type Groups, type Token } from './state.ts'
 import { entryGet } from './operator.ts'
 import type { Act, Steps } from './steps.ts'
 
@@ -51,11 +51,11 @@ const setting = (passwordsOf: (world: World) => readonly (string | undefined)[])
   const password = random.pick([...passwordsOf(world), undefined])
   return { body: password === undefined ? {} : { password, usuario: usuarioOf(password) } }
 }
-/** Who is told it by the answer may set it then. */
-const same: Made = ({ state }, random) => {
+/** Who is told it by the answer may set it then. Only alone: a user name must go with its password. */
+const same: Made = ({ state, isAtOnce }, random) => {
   const id = 1 + random.int(state.entries.length)
   const password = state.entries[id - 1]?.password
-  if (password === undefined) return {}
+  if (password === undefined || isAtOnce || !isCertain(state, id)) return {}
   return { id, body: { usuario: usuarioOf(password), ...random.int(2) === 0 && { password } } }
 }
 
