@@ -131,7 +131,7 @@ export function runProgram(t: Scope, options: ProgramOptions = {}): Promise<Ende
 /** The command of a copy of the program whose limits are others: `{ SOCKET_TIMEOUT_MS: 500 }`. */
 export function programWithin(t: Scope, limits: { readonly [name: string]: number }): readonly string[] {
   const copy = freshFolder(t)
-  cpSync(join(SERVER, '..'), join(copy, 'dist'), { recursive: true })
+  cpSync(join(SERVER, '..'), join(copy, 'dist'), { recursive: true, filter: path => !path.endsWith('.d.ts') })
   writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
   const file = join(copy, 'dist', 'limits.js')
   let text = readFileSync(file, 'utf8')
