@@ -1,22 +1,21 @@
-/** What was read unrecorded: whatever says who knows a password says that others may, on the built program. */
+/** What was read unrecorded: whatever says who knows a password says that others may. */
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { admin, done, initialized } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
-import { startProgram, type Program } from '../support/program.ts'
-import { freshFolder } from '../support/service.ts'
+import { freshFolder, startService, type Started } from '../support/service.ts'
 import { fileStore } from '../support/stores.ts'
 import { createEntry } from '../../src/entries/entry-commands.ts'
 
 const FIELDS = { sistema: 's', usuario: 'u' }
 
-function served(t: TestContext, folder: string, auth: 'bearer' | 'none' = 'bearer'): Promise<Program> {
-  return startProgram(t, { flags: { data: folder, auth, 'extra-routes': 'on' } })
+function served(t: TestContext, folder: string, auth: 'bearer' | 'none' = 'bearer'): Promise<Started> {
+  return startService(t, { data: folder, auth, 'extra-routes': 'on' })
 }
 
-async function ask(program: Program, path: string, token?: string, body?: object): Promise<any> {
+async function ask(program: Started, path: string, token?: string, body?: object): Promise<any> {
   const answer = await fetch(`${program.url}/api/${path}`, { ...body && { method: 'POST', body: JSON.stringify(body) },
     headers: { ...token && { Authorization: `Bearer ${token}` }, 'Content-Type': 'application/json' } })
   assert.equal(answer.status, 200, path)
@@ -41,7 +40,7 @@ async function copied(t: TestContext, folder: string): Promise<string> {
   const program = await served(t, folder)
   for (const n of [1, 2])
     await ask(program, 'createPassword', await tokenOf(folder, 'ana@x'), { ...FIELDS, password: `p${n}` })
-  await program.stop()
+  await program.service.close()
   const copy = join(freshFolder(t), 'copy.jsonl')
   await done(folder, `journal backup ${copy}`)
   return copy
@@ -58,22 +57,22 @@ const WAYS: { readonly [what: string]: (t: TestContext, folder: string) => Promi
   'AUTH=none for a while': async (t, folder) => {
     await withUsers(folder)
     await withEntries(folder)
-    await (await served(t, folder)).stop()
+    await (await served(t, folder)).service.close()
     const open = await served(t, folder, 'none')
     await ask(open, 'listPassword')
-    await open.stop()
+    await open.service.close()
   },
   'a value that was listed with AUTH=none, had left its entry, and is set again': async (t, folder) => {
     await withUsers(folder)
     await withEntries(folder)
     const open = await served(t, folder, 'none')
     await ask(open, 'listPassword')
-    await open.stop()
+    await open.service.close()
     const tokens = await served(t, folder)
     for (const id of [1, 2]) await done(folder, `entry edit ${id} --generate`)
     assert.equal((await admin(folder, 'entry list --exposed')).code, 0, 'meanwhile nobody knows them')
     for (const id of [1, 2]) await done(folder, `entry edit ${id} --password-stdin`, `p${id}`)
-    await tokens.stop()
+    await tokens.service.close()
   },
   'a restore': async (t, folder) => {
     const copy = await copied(t, folder)
@@ -96,7 +95,7 @@ const WAYS: { readonly [what: string]: (t: TestContext, folder: string) => Promi
     writeFileSync(file, 'name,url,username,password\ns1,,u,p1\ns2,,u,p2\n')
     const { code, error } = await admin(folder, `import ${file}`)
     assert.equal(code, 0, error)
-    await program.stop()
+    await program.service.close()
   }
 }
 

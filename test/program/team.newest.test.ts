@@ -4,8 +4,8 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
-import { startProgram, until } from '../support/program.ts'
-import { freshFolder, send } from '../support/service.ts'
+import { until } from '../support/program.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
 import { hold, isReached, letGo } from '../support/slow-disk.ts'
 
 const TEAM = 'email,name,groups,abilities\r\nana@example.org,Ana,*,*\r\n' +
@@ -43,7 +43,7 @@ test('a team is shown, added in one write with passwords in a new file, and not 
   const users = shown.filter(({ type }) => type === 'user.added')
   assert.deepEqual(users.map(({ data }) => data.firstPassword), [true, true, true])
 
-  const { url } = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  const { url } = await startService(t, { data: folder, auth: 'bearer' })
   const password = rows[1]!.slice(1).join(',').replace(/^"(.*)"$/, '$1')
   const { json } = await send(url, 'POST', '/api/login', { email: 'ana@example.org', password })
   assert.equal(json.user.firstPassword, true)
@@ -86,7 +86,7 @@ test('a file that is not as the first line must say adds nobody', async t => {
 })
 
 test('an address that is taken while the passwords are written adds nobody, and the command says so', async t => {
-  const { folder } = await startProgram(t)
+  const { folder } = await startService(t)
   const [place, holds] = [freshFolder(t), freshFolder(t)]
   const [team, passwords] = [join(holds, 'team.csv'), join(place, 'passwords.csv')]
   writeFileSync(team, TEAM)

@@ -17,8 +17,7 @@ import type { Entry } from '../../src/entries/entry.ts'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { joined } from '../support/patterns.ts'
 import { mountMissing, smallDisk } from '../support/system.ts'
-import { startProgram } from '../support/program.ts'
-import { freshFolder, send } from '../support/service.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
 
 const NO_MOUNT = mountMissing()
 
@@ -49,7 +48,7 @@ for (const isServed of [true, false]) {
 
   test(`import, ${where}: tried, imported, and not imported twice`, async t => {
     const folder = await initialized(t)
-    if (isServed) await startProgram(t, { flags: { data: folder } })
+    if (isServed) await startService(t, { data: folder })
     const file = fileOf(t, BITWARDEN)
     const report = 'format       Bitwarden\nno entry     1 (line 3)\n'
     const lost = 'not kept     no password: 1 (line 3)\nnot kept     note: 1 (line 3)\n'
@@ -88,7 +87,7 @@ for (const isServed of [true, false]) {
 
 test('imported entries are served at once, and sealed', async t => {
   const folder = await initialized(t)
-  const program = await startProgram(t, { flags: { data: folder } })
+  const program = await startService(t, { data: folder })
   await send(program.url, 'POST', '/api/createPassword', { password: 'first', sistema: 's', usuario: 'u' })
   await done(folder, `import ${fileOf(t, chromeRows(3_000))}`)
   await send(program.url, 'POST', '/api/createPassword', { password: 'last', sistema: 's', usuario: 'u' })
@@ -110,7 +109,7 @@ const HOSTILE = [
 
 for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d', 'a\udd11b']]] as const) {
   test(`what was exported as ${format} imports to the same entries, whatever characters they contain`, async t => {
-    const { url, folder } = await startProgram(t)
+    const { url, folder } = await startService(t)
     const create = async (password: string, sistema: string, usuario: string): Promise<void> => {
       assert.equal((await send(url, 'POST', '/api/createPassword', { password, sistema, usuario })).status, 200)
     }
@@ -203,12 +202,12 @@ class Racing extends StoreAccess {
 for (const format of ['chrome', 'jsonl']) {
   test(`who exports as ${format} while an entry is deleted knows what the file has, and nothing else`, async t => {
     const folder = await initialized(t)
-    const { url, stop } = await startProgram(t, { flags: { data: folder } })
+    const { url, service } = await startService(t, { data: folder })
     for (const n of [1, 2]) {
       await send(url, 'POST', '/api/createPassword', { password: `p${n}`, sistema: `s${n}`, usuario: 'u' })
     }
-    await stop()
-    await (await startProgram(t, { flags: { data: folder, auth: 'bearer' } })).stop() // from now on it is recorded
+    await service.close()
+    await (await startService(t, { data: folder, auth: 'bearer' })).service.close() // from now on it is recorded
     const streams = Object.assign(new EventEmitter(), { stdin: new PassThrough(), stdout: new PassThrough(),
       stderr: new PassThrough(), exit: process.exit })
     const terminal = new Terminal(streams as unknown as ConstructorParameters<typeof Terminal>[0], true)
@@ -250,7 +249,7 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
 })
 
 test('the largest import is taken beside a service as it is without one', async t => {
-  const { folder, stop } = await startProgram(t)
+  const { folder, service } = await startService(t)
   const row = (n: number): string => JSON.stringify({ password: `${n}`.padEnd(10_000, '-'), sistema: 's',
     usuario: 'u' })
   const bytes = (n: number): number => JSON.stringify({ ...JSON.parse(row(n)), status: 1, isOwn: false }).length + 1
@@ -259,7 +258,7 @@ test('the largest import is taken beside a service as it is without one', async 
   const file = fileOf(t, rows.join('\n'))
   const more = fileOf(t, [...rows, row(0)].join('\n'))
   for (const isThere of [true, false]) {
-    if (!isThere) await stop()
+    if (!isThere) await service.close()
     const fault = new RegExp(`line ${rows.length + 1}: .* \\(${MAX_IMPORT_BYTES} bytes\\); split the file`)
     await refused(folder, `import ${more}`, 1, fault)
     assert.match(await done(folder, `import ${file} --dry-run --json`), new RegExp(`"wouldMake":${rows.length}`))
@@ -350,7 +349,7 @@ test('a file with any error imports nothing, nor does a dry run', async t => {
 })
 
 test('of two imports of one file at once the second makes only what is missing', async t => {
-  const { folder } = await startProgram(t)
+  const { folder } = await startService(t)
   const file = fileOf(t, chromeRows(500))
   const made = await Promise.all([1, 2].map(() => done(folder, `import ${file} --json`)))
   assert.deepEqual(made.map(text => JSON.parse(text).made).sort(), [0, 500])
@@ -361,7 +360,7 @@ test('a full disk keeps no part of an import or an export, and still does what h
   skip: NO_MOUNT
 }, async t => {
   const folder = smallDisk(t, '512k')
-  const { url, stop } = await startProgram(t, { flags: { data: folder } })
+  const { url, service } = await startService(t, { data: folder })
   await refused(folder, `import ${fileOf(t, chromeRows(6_000))}`, 1, /could not be written/)
   assert.equal((await send(url, 'GET', '/api/listPassword')).status, 404)
   await done(folder, `import ${fileOf(t, chromeRows(2_000))}`)
@@ -371,7 +370,7 @@ test('a full disk keeps no part of an import or an export, and still does what h
     ['key rewrite', 'journal.jsonl']
   ] as const) {
     const path = join(folder, file)
-    if (words === 'journal compact') await stop()
+    if (words === 'journal compact') await service.close()
     await refused(folder, words.replace('FILE', path), 1,
       new RegExp(`^error: ${path}: ENOSPC; there is no room for it, and it [^;]+; make some, and run`, 'm'))
   }
