@@ -1,5 +1,5 @@
 /** Steps on the files of the service: its starts and ends, keys, compactions, copies, damage and loss. */
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
@@ -110,8 +110,8 @@ async function put(world: World, file: string, state: State, random: Random): Pr
   const keepsTokens = random.int(2) === 0
   rmSync(world.journal, { force: true })
   await world.done(`journal restore ${file}${keptFlag(keepsTokens)}`)
-  world.state = restored(world, state, keepsTokens)
-  world.rewritten('restore')
+  world.state = { ...restored(world, state, keepsTokens), rewrittenBytes: statSync(file).size }
+  world.noteKeys()
 }
 
 /** Only where no journal is in its way; held half-way. */
@@ -129,23 +129,22 @@ async function beginRestore(world: World, random: Random): Promise<void> {
 }
 
 /** Puts something in the place of the journal; nothing runs. */
-function exchange(world: World, bytes: Buffer | undefined, state: State, rewrittenBytes = 0): void {
+function exchange(world: World, bytes: Buffer | undefined, state: State): void {
   rmSync(world.journal, { force: true })
   if (bytes !== undefined) writeFileSync(world.journal, bytes, { mode: 0o600 })
-  Object.assign(world, { state: copyOf(state), rewrittenBytes })
+  world.state = copyOf(state)
 }
 
 function keep(world: World): void {
   if (world.isMissing() || world.state.open.length > 0) return
-  const { state, rewrittenBytes } = world
-  world.saved.push({ bytes: readFileSync(world.journal), state: copyOf(state), rewrittenBytes })
+  world.saved.push({ bytes: readFileSync(world.journal), state: copyOf(world.state) })
 }
 
 async function putJournalBack(world: World, random: Random): Promise<void> {
   if (world.saved.length === 0) return
   keep(world)
-  const { bytes, state, rewrittenBytes } = random.pick(world.saved)
-  exchange(world, bytes, state, rewrittenBytes)
+  const { bytes, state } = random.pick(world.saved)
+  exchange(world, bytes, state)
 }
 
 async function init(world: World): Promise<void> {
@@ -232,7 +231,7 @@ async function damage(world: World, random: Random): Promise<void> {
   if (world.isMissing() || world.lackingKeys().length > 0) return
   const whole = readFileSync(world.journal)
   if (whole.length < 600) return
-  const { bytes, mayBeTorn } = damaged(whole, world.rewrittenBytes, random)
+  const { bytes, mayBeTorn } = damaged(whole, world.state.rewrittenBytes, random)
   if (mayBeTorn || bytes.equals(whole) || bytes.length === 0) return
   const path = join(world.home, 'damaged.jsonl')
   writeFileSync(path, bytes)

@@ -61,11 +61,13 @@ export interface State {
   purged: string[]
   /** Whether reads are recorded: not before a first start that asks for tokens. */
   isRecording: boolean
+  /** How much of the journal a rewriting put there: without all of it, it is damaged. A restore copies it. */
+  rewrittenBytes: number
   knows: Knowledge
 }
 
 export const emptyState = (): State => ({ entries: [], former: new Map(), users: new Map(), tokens: [], open: [],
-  purged: [], isRecording: false, knows: emptyKnowledge() })
+  purged: [], isRecording: false, rewrittenBytes: 0, knows: emptyKnowledge() })
 export const copyOf = (state: State): State => structuredClone(state)
 
 /** In the order in which it is served. */

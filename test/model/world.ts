@@ -76,7 +76,7 @@ export class World {
   state: State = emptyState()
   isOpen: boolean
   /** Copies of a journal from earlier moments, with what they must say, and of the key file. */
-  readonly saved: { readonly bytes: Buffer, readonly state: State, readonly rewrittenBytes: number }[] = []
+  readonly saved: { readonly bytes: Buffer, readonly state: State }[] = []
   readonly savedKeys: Buffer[] = []
   readonly backups: { readonly path: string, readonly state: State }[] = []
   /** All who ever asked for something. */
@@ -86,8 +86,6 @@ export class World {
   readonly keyLines = new Set<string>()
   /** The name of the key that the running service seals with. */
   sealsWith: string | undefined
-  /** How much of the journal a rewriting put there: without all of it, it is damaged. */
-  rewrittenBytes = 0
   changes = 0
   checks = 0
   /** Many ask at the same time, so the order of their changes is not known. */
@@ -207,7 +205,6 @@ export class World {
     if (pending.becomes === undefined) return this.rewritten(pending.words)
     if (this.changes > pending.changes) throw new Defect('a restore took the place of acknowledged changes')
     this.state = pending.becomes
-    this.rewrittenBytes = statSync(this.journal).size
   }
 
   async killPending(): Promise<void> {
@@ -221,7 +218,7 @@ export class World {
   rewritten(words: string): void {
     this.noteKeys()
     if (words.includes('rotate')) this.noteSealing()
-    else this.rewrittenBytes = this.state.open.length > 0 ? 0 : statSync(this.journal).size
+    else this.state.rewrittenBytes = this.state.open.length > 0 ? 0 : statSync(this.journal).size
     if (words.includes('compact')) this.forget()
     const lacking = this.lackingKeys()
     if (lacking.length > 0) {
@@ -355,8 +352,8 @@ export class World {
       if (this.isFailing) return
       throw new Defect('a connection is cut while nothing was killed')
     }
-    // One history is read at a time.
-    const isBusy = status === 503 && this.isAtOnce && /^(history|former)/.test(operation)
+    // One history is read at a time, and rights may change while a request waits.
+    const isBusy = status === 503 && this.isAtOnce && (wanted === undefined || /^(history|former)/.test(operation))
     if (isBusy || (status >= 500 && this.mayRefuse())) return
     // At once with others, an entry may have been made, moved or purged since.
     if (status < 500 && (wanted === undefined || (this.isAtOnce && !isCertain(this.state, id)))) return
