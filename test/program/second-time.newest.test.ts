@@ -8,8 +8,7 @@ import { test } from 'node:test'
 import { codeAt, otpIn, stepAt } from '../../src/accounts/totp.ts'
 import { PARTS } from '../../src/settings.ts'
 import { ADMIN, admin, done, initialized } from '../support/admin.ts'
-import { startProgram } from '../support/program.ts'
-import { freshFolder } from '../support/service.ts'
+import { freshFolder, startService } from '../support/service.ts'
 
 const PASSWORD = 'correct horse 77 stable\n'
 const AS_IT_WAS = /^entry 1 \(git, ana\) nothing changed: it is so already\n$/
@@ -97,7 +96,7 @@ for (const isServed of [false, true]) test(
   const [journal, place] = [join(folder, 'journal.jsonl'), freshFolder(t)]
   const names = { NEW: join(place, 'NEW'), OLD: join(place, 'old.jsonl'), ROWS: join(place, 'rows.csv') }
   writeFileSync(names.ROWS, 'name,url,username,password\ns,,u,p\n')
-  if (isServed) await startProgram(t, { flags: { data: folder } })
+  if (isServed) await startService(t, { data: folder })
   for (const { words, input, first, second, code = 0, again = false } of isServed ? ACTS : [...ACTS, ...STOPPED]) {
     copyFileSync(journal, names.OLD)
     const typed = words.replace(/NEW|OLD|ROWS/g, name => names[name as keyof typeof names])
