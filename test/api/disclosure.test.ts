@@ -298,3 +298,33 @@ test('a HEAD of an answer with passwords has no length; every other one has that
     assert.equal(await lengthOf('HEAD', path), await lengthOf('GET', path), path)
   }
 })
+
+test('in one write, a read, another password and a change that sets nothing: the new password is recorded', async t => {
+  const { knows, started: { service: { store } } } = await team(t)
+  const session = (id: number) => sessionFor(store.state.users.get(id)!)
+  await createEntry(store, FIELDS, null)
+  const { reached, release } = holdAppend(t)
+  const first = createEntry(store, FIELDS, null)
+  await reached
+  const [ana, bea] = [session(1), session(2)]
+  const all = [
+    disclosed(store, ana, 'getPassword', (): { readonly tells: Tells } => ({ tells: 1 })),
+    updateEntry(store, 1, { password: 'P2' }, bea),
+    updateEntry(store, 1, {}, ana, { tells: { reader: ana, operation: 'updatePassword' } })
+  ] as const
+  release()
+  const [, , answered] = await Promise.all([...all, first])
+  assert.equal(answered?.password, 'P2')
+  assert.deepEqual(knows(1), [1, 2])
+})
+
+test('the first list of a token is recorded, whatever a narrower token of its user has listed', async t => {
+  const { ana, knows, started } = await team(t)
+  await createEntry(started.service.store, { ...FIELDS, grupo: 'Web' }, null)
+  await createEntry(started.service.store, FIELDS, null)
+  const { token } = (await started.service.accounts!.issue(ANA, undefined, undefined, undefined, ['Web']))!
+  for (let n = 0; n < 2; n++) await call(t, started.url, 'GET', '/api/listPassword', { token })
+  assert.deepEqual([knows(1), knows(2)], [['host', 1], ['host']])
+  await ana('GET', 'listPassword')
+  assert.deepEqual(knows(2), ['host', 1])
+})

@@ -426,6 +426,28 @@ test('no look lets a request go that is under way, however long it takes, but a 
   assert.deepEqual([look(), look()], [false, true])
 })
 
+test('no look lets an answer go that is being taken, however long it takes', t => {
+  let laterMs = 0
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + laterMs)
+  const { connections, accept, ask } = places(2)
+  const socket = accept()
+  Object.defineProperty(ask(socket), 'headersSent', { value: true })
+  for (let n = 0; n < 5; n++) {
+    laterMs += KEEP_ALIVE_TIMEOUT_MS + 1_000
+    connections.lookAtAll()
+    assert.equal(socket.destroyed, false, `look ${n}`)
+  }
+})
+
+test('if all that have asked are at work, who has not asked gives way, though fewer have not', () => {
+  const { accept, ask } = places(3)
+  for (let n = 0; n < 2; n++) ask(accept())
+  const silent = accept()
+  const late = accept()
+  assert.deepEqual([silent.destroyed, late.destroyed], [true, false])
+})
+
 test('in its first moment a request is worth more than all that others have paid ahead', t => {
   let laterMs = 0
   const now = performance.now.bind(performance)

@@ -299,3 +299,14 @@ test('an answer names users, removed ones, operators and the host; what was not 
   await store.commit(() => [[event('recording.ended', null, {})], undefined])
   assert.match(whoKnows(store.state, 1, false).unrecordedBefore!, /^20/)
 })
+
+test('of entries that more users know than are named, each says its own number of them', async () => {
+  const { store, tell, list } = await counting()
+  for (const password of ['p1', 'p2']) await createEntry(store, { ...FIELDS, password }, null)
+  for (const n of [1, 2, 3, 4, 5, 6, 7]) {
+    const { id } = (await store.accounts.addUser(`u${n}@x.org`, undefined, [], null, []))!
+    await tell(id, ...n < 7 ? [1, 2] : [2])
+  }
+  const rows = JSON.parse(String((await list('exposed')).bytes)) as { exposed: number, exposedTo: unknown[] }[]
+  assert.deepEqual(rows.map(({ exposed, exposedTo }) => [exposed, exposedTo.length]), [[6, 5], [7, 5]])
+})

@@ -346,3 +346,15 @@ test('a url or notas of another type is refused, on create and on update, by the
     }
   }
 })
+
+test('the deletion of an entry is news for those on other pages that have the same password', async () => {
+  const store = memoryStore()
+  const list = listOf(store)
+  const reused = async (): Promise<unknown> => JSON.parse(String((await list('reused')).bytes))[0].reused
+  await createEntry(store, fields('same'), null)
+  for (let n = 2; n <= LIST_PAGE_ENTRIES; n++) await createEntry(store, fields(`p${n}`), null)
+  const { id } = await createEntry(store, fields('same'), null)
+  assert.equal(await reused(), 1)
+  await deleteEntry(store, id, null)
+  assert.equal(await reused(), undefined)
+})
