@@ -202,3 +202,12 @@ for (const [what, end] of Object.entries({
     assert.equal(stderr.match(/loses lines/g)?.length, 1, stderr)
   })
 }
+
+test('a login is logged as whom it is about, whoever’s token it shows', async t => {
+  const started = await startProtected(t, ON, { [ANA]: ['*'], 'bea@example.org': ['*'] })
+  const token = await tokenOf(started, 'bea@example.org')
+  for (const password of [PASSWORD, 'wrong']) {
+    await call(t, started.url, 'POST', '/api/login', { token, body: { email: ANA, password } })
+  }
+  assert.deepEqual(started.accessLines.slice(-2).map(line => JSON.parse(line).user), [1, 1])
+})

@@ -13,6 +13,7 @@ import { parseExposition, type Family } from '../support/exposition.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 import { createEntry } from '../../src/entries/entry-commands.ts'
+import { breakDisk } from '../support/faulty-files.ts'
 
 const OK = '{"message":"OK","status":200}'
 const FAILED = '{"message":"The journal takes no more writes: read the runbook before you restart the ' +
@@ -44,6 +45,14 @@ test('a service that takes changes is healthy; HEAD says so too, OPTIONS lists t
   assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', String(OK.length)])
   assert.equal((await call(t, url, 'OPTIONS', '/healthz')).headers['allow'], 'GET, HEAD, OPTIONS')
   assert.equal((await call(t, url, 'POST', '/healthz')).status, 405)
+})
+
+test('a full disk counts as a failed journal in the metrics', async t => {
+  const { url, service } = await startService(t)
+  breakDisk(t, { of: 'append', code: 'ENOSPC', forGood: true })
+  await assert.rejects(createEntry(service.store, ENTRY, null))
+  assert.equal((await call(t, url, 'GET', '/healthz')).status, 503)
+  assert.deepEqual(samples(await metricsOf(t, url), 'pes_journal_failed'), { pes_journal_failed: 1 })
 })
 
 test('a failed journal is not healthy, for a reason without a path; the operator sees the path', async t => {
