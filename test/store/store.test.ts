@@ -10,9 +10,10 @@ import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/stores.ts'
 import { FaultyFiles, holdAppend } from '../support/faulty-files.ts'
+import { journalBytes, keysOf, verify } from '../support/journal.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { importEntries } from '../support/rewrite.ts'
-import { freshFolder } from '../support/service.ts'
+import { freshFolder, startService } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 
 const fields: EntryFields = { password: 'p', sistema: 's', usuario: 'u' }
@@ -250,6 +251,20 @@ test('changes that are being written when the store is closed are made, answered
   const again = await fileStore(folder)
   assert.equal(again.state.entries.size, 2)
   await again.close()
+})
+
+test('the head that a stop says is that of the last change, also of one that was still waiting', async t => {
+  const { service: { store, close }, folder, info } = await startService(t)
+  const closeStore = store.close.bind(store)
+  let made: Promise<unknown> | undefined
+  store.close = () => {
+    made ??= createEntry(store, fields, null)
+    return closeStore()
+  }
+  await close()
+  await made
+  const { hash } = verify(journalBytes(folder), keysOf(folder)).at(-1)!
+  assert.deepEqual(info.filter(line => line.endsWith(', at the stop')), [`chain head     ${hash}, at the stop`])
 })
 
 test('a change is answered as it was decided last, if a journal that others write has it decided again', async () => {
