@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { createEntry } from '../../src/entries/entry-commands.ts'
 import { purgeEntry } from '../../src/parts/operator/socket/operator-changes.ts'
 import { admin } from '../support/admin.ts'
-import { bytesOf, journalBytes, journalPath, keyPath, linesOf } from '../support/journal.ts'
+import { bytesOf, journalBytes, journalPath, keyPath, keysOf, linesOf, verify } from '../support/journal.ts'
 import { event } from '../../src/store/events.ts'
 import { compact, importEntries } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
@@ -122,4 +122,33 @@ test('a salvage that makes no journal leaves no records aside', async t => {
     assert.equal((await admin(folder, `journal salvage ${bad} --to ${target}`)).code, code)
     assert.equal(existsSync(`${target}.unplaced.jsonl`), hasAside)
   }
+})
+
+test('records that do not fit make a salvage end with 3, though no line is lost', async t => {
+  const folder = freshFolder(t)
+  const token = { hash: 'a'.repeat(64), user: 7, abilities: ['*'], issued: '2026-01-31T12:00:00.000Z', expires: null }
+  const lines = await changed(folder, async store => {
+    await createEntry(store, ENTRY, null)
+    const unfit = store.commit(() => [[event('token.issued', null, token)], undefined])
+    await assert.rejects(unfit, { code: 'journal-failed' }) // and it is durable
+  })
+  const { code, lost, unplaced, entries } = await salvaged(folder, bytesOf(lines))
+  assert.deepEqual([code, lost, unplaced, entries], [3, [], 1, 1])
+})
+
+test('a salvage says that reads may be missing though it finds no line lost: those at the end leave no trace',
+  async t => {
+  const folder = freshFolder(t)
+  const store = await fileStore(folder, { wallMs: () => Date.UTC(2020, 0, 31, 12) }) // at no time of the salvage
+  await createEntry(store, ENTRY, null)
+  for (const one of [event('recording.begun', null, {}),
+    event('passwords.told', null, { operation: 'getPassword', entryIds: [[1, 1]] })]) {
+    await store.commit(() => [[one], undefined])
+  }
+  await store.close()
+  const { code, lost, path } = await salvaged(folder, bytesOf(linesOf(journalBytes(folder)).slice(0, -1)))
+  assert.deepEqual([code, lost], [0, []])
+  const records = verify(readFileSync(path), keysOf(folder))
+  const { data } = records.find(({ type }) => type === 'recording.kept')!
+  assert.deepEqual(data, { recording: 'begun', unrecordedBefore: records[0]!.time })
 })
