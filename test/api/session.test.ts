@@ -56,16 +56,18 @@ test('§5.3 login: a wrong password and an unknown user take the same time', asy
   hashAtFullCost(t)
   const started = await startService(t, { auth: 'bearer', ...NO_LIMIT })
   await started.service.accounts!.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  // By the processor, which a hash takes nearly alone: a loaded machine makes only the waiting longer.
   const least: Record<string, number> = {}
   for (let round = 0; round < 3; round++) {
     for (const email of [ANA, 'nobody@example.org']) {
-      const startMs = performance.now()
+      const before = process.cpuUsage()
       assert.equal((await login(t, started.url, email, 'wrong')).status, 401)
-      least[email] = Math.min(least[email] ?? Infinity, performance.now() - startMs)
+      const { user, system } = process.cpuUsage(before)
+      least[email] = Math.min(least[email] ?? Infinity, (user + system) / 1000)
     }
   }
   const [known = 0, unknown = 0] = Object.values(least)
-  t.diagnostic(`known ${known.toFixed(1)} ms, unknown ${unknown.toFixed(1)} ms`)
+  t.diagnostic(`known ${known.toFixed(1)} ms of a core, unknown ${unknown.toFixed(1)} ms`)
   assert.ok(known / unknown > 0.5 && known / unknown < 2, `${known} ms and ${unknown} ms`)
 })
 
