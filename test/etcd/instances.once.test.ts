@@ -110,7 +110,9 @@ test('a journal that was deleted from etcd is not begun again while instances ha
   await assert.rejects(start(), failure('journal-damaged', /\/pes has no records in etcd, and its marker says that it/))
 })
 
-test('a prefix without a journal is refused, and named; init makes one', { skip: NO_ETCD }, async t => {
+test('a prefix without a journal is refused, and named; init makes one, still empty after close and reopen', {
+  skip: NO_ETCD
+}, async t => {
   const { endpoints } = await startCluster(t)
   const flags: Record<string, string> = { ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-prefix': '/pse' }
   const why = /^there is no journal: etcd has no key \/pse\.key; if ETCD_PREFIX is right, the command init makes/
@@ -122,6 +124,7 @@ test('a prefix without a journal is refused, and named; init makes one', { skip:
   for (const what of ['made, empty', 'found, 0 records']) {
     assert.match(await done(flags['data']!, `init ${at}`), new RegExp(`^journal +/pse \\(${what}\\)\n`))
   }
+  for (const words of ['journal close', 'journal reopen']) await done(flags['data']!, `${words} ${at}`)
   const { url, service } = await startService(t, flags)
   assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
   await service.close()
