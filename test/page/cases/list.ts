@@ -143,6 +143,20 @@ inBrowser('an older list that comes later is not shown', CHROMIUM, async t => {
   assert.deepEqual(await systems(browser), ['Dos', 'Tres', 'Uno'])
 })
 
+inBrowser('a list that was asked for before a deletion does not bring the entry back', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, {}, entries(['Uno', 'ana', 'a'], ['Dos', 'ana', 'b']))
+  await storeEntry(service.store, { sistema: 'Tres', usuario: 'eva', password: 'p' }, null)
+  const release = await holdAnswers(browser)
+  await browser.click('#refresh')
+  await browser.until('return held.length === 1')
+  await browser.run('window.fetch = realFetch')
+  await remove(browser, 'Uno')
+  await told(browser, 'Eliminada: Uno')
+  await release(1)
+  await browser.until("return document.getElementById('refresh').ariaBusy === null")
+  assert.deepEqual(await systems(browser), ['Dos', 'Tres'])
+})
+
 inBrowser('a list that comes while an entry is being deleted does not bring it back', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await browser.run(`const real = window.fetch
