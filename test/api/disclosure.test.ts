@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { createEntry, deleteEntry, updateEntry } from '../../src/entries/entry-commands.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/entries/entry-commands.ts'
 import type { Tells } from '../../src/entries/entry.ts'
 import { disclosed, markRecording } from '../../src/knowledge/disclosure.ts'
 import { knowersOf } from '../../src/knowledge/exposure.ts'
@@ -242,6 +242,11 @@ test('the list of a caller with groups tells the entries of these groups, and la
   assert.deepEqual(beaKnows(), [false, true, false, false, false])
   await bea('GET', 'listPassword')
   assert.deepEqual([beaKnows(), told().length], [[true, true, true, false, false], 2])
+  // Nothing is new about them but that they are in sight.
+  await updateEntry(store, 4, { grupo: 'b' }, null)
+  await restoreEntry(store, 5, null)
+  await bea('GET', 'listPassword')
+  assert.deepEqual([beaKnows(), told().length], [[true, true, true, true, true], 3])
 })
 
 test('whose token is revoked in the same write is told nothing, and is not recorded', async t => {

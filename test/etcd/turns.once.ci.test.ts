@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test, type TestContext } from 'node:test'
-import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay, startProxy } from '../support/etcd.ts'
 import { assertEqual, create, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
 import { atEnd, startService, type Started } from '../support/service.ts'
 import { createEntry, updateEntry } from '../../src/entries/entry-commands.ts'
@@ -52,6 +52,25 @@ describe('an instance that is farther away than the others', () => {
       assert.equal((await fetch(`${one.url}/api/listPassword`, { headers })).status, 401)
     })
   }
+})
+
+test('four instances that write without a pause ask etcd about twice for each change', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const secret = randomBytes(32)
+  const proxies = await Promise.all(Array.from({ length: 4 }, () => startProxy(t, member!.url)))
+  const instances: Started[] = []
+  for (const { url } of proxies) {
+    instances.push(await startService(t, { ...await flagsOf(t, member!.url, secret), 'etcd-endpoints': url }))
+  }
+  const requests = (): number => proxies.reduce((sum, { requests }) => sum + requests, 0)
+  const shares: number[] = []
+  for (let round = 0; round < 4; round++) {
+    const before = requests()
+    await Promise.all(instances.map(instance => timed(25, async () => assert.equal(await create(instance), 200))))
+    shares.push((requests() - before) / 100)
+  }
+  t.diagnostic(`requests for each change: ${shares.join()}`)
+  assert.ok(Math.min(...shares) < 3, shares.join())
 })
 
 const TURNS = { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') }

@@ -238,6 +238,20 @@ test('a draft knows what its write has told and set, and what was known before',
   }
 })
 
+test('beside an entry with a new password the others keep their readers, also where pages of bits meet', () => {
+  const knowledge = new Knowledge({ now: 0 })
+  const ids = Array.from({ length: 2 * 8_192 + 3 }, (_, n) => n + 1)
+  for (const id of ids) knowledge.put({ id, password: `p${id}`, status: 1 }, undefined, undefined)
+  knowledge.tell(1, ids)
+  const unknown = (byEntry: boolean): number[] => ids.filter(id => knowledge.how(1, id, byEntry) === undefined)
+  assert.deepEqual(unknown(true), [])
+  const renewed = [1, 7, 8, 9, 8_191, 8_192, 8_193, 16_383, 16_384, 16_385]
+  for (const id of renewed) {
+    knowledge.put({ id, password: `q${id}`, status: 1 }, { id, password: `p${id}`, status: 1 }, undefined)
+  }
+  assert.deepEqual([unknown(true), unknown(false)], [renewed, renewed])
+})
+
 test('lists of ids say exactly which, in pieces that a record holds, whatever the ids are', t => {
   const random = randomOf(t)
   const lists = [

@@ -8,8 +8,9 @@ import { until } from '../support/program.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 import { hold, isReached, letGo } from '../support/slow-disk.ts'
 
-const TEAM = 'email,name,groups,abilities\r\nana@example.org,Ana,*,*\r\n' +
-  'bob@example.org,,"Web,Mail","password:read,password:update"\r\neva@example.org,Eva,,\r\n'
+/** As the runbook has it. */
+const RUNBOOK = readFileSync(new URL('../../src/parts/operator/TEAM.md', import.meta.url), 'utf8')
+const TEAM = /^```\n(email,[^`]+)```/m.exec(RUNBOOK)![1]!.replaceAll('\n', '\r\n')
 
 test('a team is shown, added in one write with passwords in a new file, and not twice', async t => {
   const folder = await initialized(t)
@@ -20,7 +21,7 @@ test('a team is shown, added in one write with passwords in a new file, and not 
     .join(''))
   assert.deepEqual(tried.out.trim().split('\n').map(line => line.split(/ {2,}/)), [
     ['EMAIL', 'NAME', 'ABILITIES', 'GROUPS'], ['ana@example.org', 'Ana', '*', 'all'],
-    ['bob@example.org', 'bob@example.org', 'password:read,password:update', 'Web,Mail'],
+    ['bob@example.org', 'Bob', 'password:read,password:create,password:update', 'Web,Mail'],
     ['eva@example.org', 'Eva', 'none', 'none']
   ])
   assert.equal((await admin(folder, 'user add --file - --dry-run', TEAM)).out, tried.out)

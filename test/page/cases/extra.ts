@@ -56,6 +56,12 @@ inBrowser('the history says who changed what, when, from what to what; secrets a
   assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo|the newer one/)
   await browser.click('#history .was .icon')
   await browser.until("return document.querySelector('#history .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
+  await keepCopies(browser)
+  await browser.click('#history .was .icon:last-of-type')
+  await browser.until("return copied[0] === 'S3cr3ta-del-correo'")
+  await browser.click('#history summary')
+  await browser.until("return document.querySelector('#history li') === null")
+  assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/, 'closed, it holds nothing')
 })
 
 inBrowser('"Deleted" that is opened while a deletion is under way waits for it', CHROMIUM, async t => {
