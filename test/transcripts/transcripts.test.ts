@@ -52,11 +52,13 @@ const VALUES: readonly (readonly [kind: string, pattern: string])[] = [
 ]
 /** Metrics that say how long something took, or whether a connection of an earlier step is closed already. */
 const UNCOUNTED = /_(bucket|sum)\b|_info|_connections/
-/** What says nothing that holds. */
+/** What says nothing that holds, or depends on where the folder is. */
 const DURATIONS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\b((?:\d+\.){3}\d+):\d+/g, '$1:<port>'], [/"(readMs|pid)":[\d.]+/g, '"$1":<some>'],
   [/\bprocess \d+/g, 'process <pid>'], [/\b(takes about|in) [\d.]+ s\b/g, '$1 <some> s'],
-  [/\b([A-Z2-7]{4} ){7}[A-Z2-7]{4}\b/g, '<secret in fours>']
+  [/\b([A-Z2-7]{4} ){7}[A-Z2-7]{4}\b/g, '<secret in fours>'],
+  // Of a journal, which may hold the path of the folder.
+  [/\d+( bytes, head)/g, '<some>$1'], [/("head":"[^"]*","bytes":)\d+/g, '$1<some>']
 ]
 
 /** `new Date()`, `Date.now()` and `performance.now()` are the time of the step. */
